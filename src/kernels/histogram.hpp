@@ -1,0 +1,131 @@
+// Adds rows to histograms. Every sum here is an integer sum: the order of rows leaves no trace.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "fixed.hpp"
+#include "hash.hpp"
+
+namespace sapwood {
+inline void prefetch(const void* p) { __builtin_prefetch(p, 0, 3); }
+
+inline constexpr int kAhead = 16;  // rows of bins asked for before they are needed
+
+// What a row adds to a bin, for each mode. `Cell` is one word or two.
+struct AddNarrow {
+  using Record = Pair;
+  using Word = int64_t;
+  explicit AddNarrow(const Format&) {}
+  Word value(Pair r) const { return pack(r); }
+};
+struct AddSingle {
+  using Record = Single;
+  using Word = int64_t;
+  int shift, count_bits;
+  explicit AddSingle(const Format& f) : shift(f.gradient_shift), count_bits(f.count_bits) {}
+  Word value(Single r) const { return (round_shift(r.g, shift) << count_bits) + 1; }
+};
+struct AddWide {
+  using Record = Pair;
+  typedef int64_t Word __attribute__((vector_size(16)));
+  int gradient_shift, hessian_shift, count_bits;
+  explicit AddWide(const Format& f) : gradient_shift(f.gradient_shift), hessian_shift(f.hessian_shift), count_bits(f.count_bits) {}
+  Word value(Pair r) const {
+    return Word{round_shift(r.g, gradient_shift), (round_shift(int64_t(r.h), hessian_shift) << count_bits) + 1};
+  }
+};
+
+// Adds each row's value to the bin it falls in, for a group of features, two rows at a time (two independent chains of adds).
+//   bins     (n_rows, stride) uint8, row-major               IN
+//   rows     (n,) uint32, or null for first, first + 1, ...  IN
+//   records  (n,)                                            IN
+//   offsets  (n_features,): where a feature's bins begin     IN   n_features is a multiple of four
+//   table    (total_bins,) Word                              IN/OUT
+template <class Add>
+inline void add_rows(const uint8_t* bins, size_t stride, const uint32_t* rows, uint32_t first, const void* records_, int64_t n, int n_features,
+              const uint32_t* offsets, const Format& format, void* table_) {
+  const Add add(format);
+  using Word = typename Add::Word;
+  auto* records = static_cast<const typename Add::Record*>(records_);
+  auto* table = static_cast<Word*>(table_);
+  auto row_bins = [&](int64_t i) { return bins + size_t(rows ? rows[i] : first + uint32_t(i)) * stride; };
+  int64_t i = 0;
+  for (; i + 1 < n; i += 2) {
+    const uint8_t* a = row_bins(i);
+    const uint8_t* b = row_bins(i + 1);
+    if (rows && i + kAhead + 1 < n) {
+      prefetch(row_bins(i + kAhead));
+      prefetch(row_bins(i + kAhead + 1));
+    }
+    const Word va = add.value(records[i]), vb = add.value(records[i + 1]);
+    for (int f = 0; f < n_features; f += 4) {
+      uint32_t x, y;
+      std::memcpy(&x, a + f, 4);
+      std::memcpy(&y, b + f, 4);
+      Word* t = table + offsets[f];
+      t[uint8_t(x)] += va;
+      t[uint8_t(y)] += vb;
+      t = table + offsets[f + 1];
+      t[uint8_t(x >> 8)] += va;
+      t[uint8_t(y >> 8)] += vb;
+      t = table + offsets[f + 2];
+      t[uint8_t(x >> 16)] += va;
+      t[uint8_t(y >> 16)] += vb;
+      t = table + offsets[f + 3];
+      t[x >> 24] += va;
+      t[y >> 24] += vb;
+    }
+  }
+  if (i < n) {
+    const uint8_t* a = row_bins(i);
+    const Word va = add.value(records[i]);
+    for (int f = 0; f < n_features; ++f) table[offsets[f] + a[f]] += va;
+  }
+}
+
+inline void add_rows_any(const uint8_t* bins, size_t stride, const uint32_t* rows, uint32_t first, const void* records, int64_t n,
+                  int n_features, const uint32_t* offsets, const Format& format, void* table) {
+  switch (format.mode) {
+    case Mode::kNarrow: return add_rows<AddNarrow>(bins, stride, rows, first, records, n, n_features, offsets, format, table);
+    case Mode::kWide: return add_rows<AddWide>(bins, stride, rows, first, records, n, n_features, offsets, format, table);
+    case Mode::kSingle: return add_rows<AddSingle>(bins, stride, rows, first, records, n, n_features, offsets, format, table);
+  }
+}
+
+// Moves n packed sums of a block into two-word cells, and clears them.
+inline void unpack_block(int64_t* packed, int64_t n, int count_bits, int64_t* cells) {
+  constexpr uint64_t kSign = uint64_t(1) << 63;
+  constexpr int64_t kHessianMask = (int64_t(1) << (kPackedGradient - kPackedHessian)) - 1;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t sum = packed[i];
+    packed[i] = 0;
+    // An arithmetic shift, written so that it vectorises: shift the sign-flipped value, flip back.
+    cells[2 * i] += int64_t((uint64_t(sum) ^ kSign) >> kPackedGradient) - int64_t(kSign >> kPackedGradient);
+    cells[2 * i + 1] += (((sum >> kPackedHessian) & kHessianMask) << count_bits) + (sum & kBlockRows);
+  }
+}
+
+// Moves n words of sums into others, and clears them.
+inline void move_words(int64_t* from, int64_t n, int64_t* to) {
+  for (int64_t i = 0; i < n; ++i) {
+    to[i] += from[i];
+    from[i] = 0;
+  }
+}
+
+// Turns wide records into narrow ones, rounding up or down by a hash of the row.
+inline void narrow_records(Pair* records, int64_t n, uint32_t key, uint32_t first_row) {
+  for (int64_t i = 0; i < n; ++i) {
+    const uint32_t random = hash_row(key, first_row + uint32_t(i));
+    const int32_t g = records[i].g;
+    const int32_t narrow_g = (g + int32_t(random & 0xffff)) >> kGradientShift;
+    records[i].g = int32_t(uint32_t(narrow_g) << (kGradientShift + 1)) + (g - int32_t(uint32_t(narrow_g) << kGradientShift)) +
+                   (1 << kGradientShift);
+    const uint32_t h = records[i].h;
+    const uint32_t narrow_h = (h + ((random >> 16) << (kHessianShift - 16))) >> kHessianShift;
+    records[i].h = (narrow_h << (kHessianShift + 1)) + (h - (narrow_h << kHessianShift)) + (1u << kHessianShift);
+  }
+}
+
+}  // namespace sapwood

@@ -1,0 +1,579 @@
+// The one binding file: what Python may call, and the checks that make it safe to.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+
+#include "binning.hpp"
+#include "gradients.hpp"
+#include "hash.hpp"
+#include "pool.hpp"
+#include "quantiles.hpp"
+#include "scoring.hpp"
+#include "workspace.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace sapwood;
+
+namespace {
+
+template <class T>
+using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using AnyTable = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
+using Bytes = nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Weight = std::optional<In<double>>;
+
+void require(bool ok, const char* what) {
+  if (!ok) throw std::invalid_argument(what);
+}
+
+// A NumPy array that owns a copy of the values.
+template <class T, class V>
+auto to_numpy(const V& values) {
+  auto* copy = new std::vector<T>(values.begin(), values.end());
+  nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(copy->data(), {copy->size()}, owner);
+}
+
+Table as_table(const AnyTable& x) {
+  const auto type = x.dtype();
+  char code = 0;
+  if (type.lanes == 1) {
+    if (type.code == uint8_t(nb::dlpack::dtype_code::Float)) code = type.bits == 32 ? 'f' : type.bits == 64 ? 'd' : 0;
+    if (type.code == uint8_t(nb::dlpack::dtype_code::Bool) && type.bits == 8) code = 'B';
+    const bool is_signed = type.code == uint8_t(nb::dlpack::dtype_code::Int);
+    if (is_signed || type.code == uint8_t(nb::dlpack::dtype_code::UInt)) {
+      const char* codes = is_signed ? "bhil" : "BHIL";
+      const int k = type.bits == 8 ? 0 : type.bits == 16 ? 1 : type.bits == 32 ? 2 : type.bits == 64 ? 3 : -1;
+      if (k >= 0) code = codes[k];
+    }
+  }
+  require(code != 0, "this kind of number is not read directly: convert it to float64");
+  return {code, x.data(), x.stride(0), x.stride(1), int64_t(x.shape(0)), int(x.shape(1))};
+}
+
+Rows as_rows(const In<double>& y, const In<double>& raw, const Weight& weight) {
+  require(y.size() == raw.size() && (!weight || weight->size() == y.size()), "y, raw and weight must have the same length");
+  return {y.data(), raw.data(), weight ? weight->data() : nullptr, int64_t(y.size())};
+}
+
+Rows part_of(const Rows& rows, int64_t begin, int64_t end) {
+  return {rows.y + begin, rows.raw + begin, rows.weight ? rows.weight + begin : nullptr, end - begin};
+}
+
+LossKind as_loss(int kind) {
+  require(kind >= 0 && kind <= int(LossKind::kLogistic), "no such loss");
+  return LossKind(kind);
+}
+
+constexpr int64_t kRowBlock = 8192;
+
+// Calls f(begin, end) for blocks of rows, on several threads.
+template <class F>
+void over_rows(int64_t n, int n_threads, F&& f) {
+  parallel(n < 2 * kRowBlock ? 1 : n_threads, (n + kRowBlock - 1) / kRowBlock, [&](int, Tasks& tasks) {
+    for (int64_t task; (task = tasks.claim()) >= 0;) f(task * kRowBlock, std::min(n, (task + 1) * kRowBlock));
+  });
+}
+
+// Calls f(begin, end) -> RecordSums for blocks of rows and adds up the answers.
+template <class F>
+std::tuple<int64_t, int64_t, int64_t> sum_over_rows(int64_t n, int n_threads, F&& f) {
+  std::mutex adding;
+  RecordSums sums;
+  over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
+    const RecordSums part = f(begin, end);
+    std::lock_guard<std::mutex> guard(adding);
+    sums.abs_gradient += part.abs_gradient, sums.gradient += part.gradient, sums.hessian += part.hessian;
+  });
+  return {sums.abs_gradient, sums.gradient, sums.hessian};
+}
+
+std::pair<double, double> loss_extent_py(int kind, In<double> y, In<double> raw, Weight weight, int n_threads) {
+  const Rows rows = as_rows(y, raw, weight);
+  const LossKind loss = as_loss(kind);
+  std::mutex joining;
+  Extent extent;
+  over_rows(rows.n, n_threads, [&](int64_t begin, int64_t end) {
+    const Extent part = extent_any(loss, part_of(rows, begin, end));
+    std::lock_guard<std::mutex> guard(joining);
+    // Not std::max: a NaN must stay.
+    if (!(part.gradient <= extent.gradient)) extent.gradient = part.gradient;
+    if (!(part.hessian <= extent.hessian)) extent.hessian = part.hessian;
+  });
+  return {extent.gradient, extent.hessian};
+}
+
+int record_size_of(const Bytes& records, int64_t n) {
+  const bool pairs = records.size() == size_t(n) * sizeof(Pair);
+  require(pairs || records.size() == size_t(n) * sizeof(Single), "records must have 4 or 8 bytes for each row");
+  return pairs ? sizeof(Pair) : sizeof(Single);
+}
+
+std::tuple<int64_t, int64_t, int64_t> loss_records_py(int kind, In<double> y, In<double> raw, Weight weight, double gradient_scale,
+                                                   double hessian_scale, Bytes out, int n_threads) {
+  const Rows rows = as_rows(y, raw, weight);
+  const LossKind loss = as_loss(kind);
+  const int size = record_size_of(out, rows.n);
+  return sum_over_rows(rows.n, n_threads, [&](int64_t begin, int64_t end) {
+    return records_any(loss, part_of(rows, begin, end), gradient_scale, hessian_scale, size, out.data() + begin * size);
+  });
+}
+
+std::tuple<int64_t, int64_t, int64_t> array_records(In<double> gradients, Weight hessians, double gradient_scale, double hessian_scale,
+                                                    Bytes out, int n_threads) {
+  const int64_t n = int64_t(gradients.size());
+  require(!hessians || hessians->size() == gradients.size(), "gradients and hessians must have the same length");
+  const int size = record_size_of(out, n);
+  return sum_over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
+    return records_of(gradients.data() + begin, hessians ? hessians->data() + begin : nullptr, end - begin, gradient_scale, hessian_scale,
+                      size, out.data() + begin * size);
+  });
+}
+
+void loss_values_py(int kind, In<double> y, In<double> raw, Weight weight, Out<double> out, int n_threads) {
+  const Rows rows = as_rows(y, raw, weight);
+  require(int64_t(out.size()) == rows.n, "out must have one value for each row");
+  const LossKind loss = as_loss(kind);
+  over_rows(rows.n, n_threads, [&](int64_t begin, int64_t end) { values_any(loss, part_of(rows, begin, end), out.data() + begin); });
+}
+
+void check_classes(const In<double>& y, int n_classes) {
+  for (size_t i = 0; i < y.size(); ++i) require(y.data()[i] >= 0 && y.data()[i] < n_classes, "y must hold class numbers");
+}
+
+std::vector<std::tuple<int64_t, int64_t, int64_t>> softmax_records_py(In<double> y, In2<double> raw, Weight weight, double gradient_scale,
+                                                                      double hessian_scale, Out2<uint8_t> out, int n_threads) {
+  const int64_t n = int64_t(y.size());
+  const int n_classes = int(raw.shape(0));
+  require(int64_t(raw.shape(1)) == n && (!weight || int64_t(weight->size()) == n), "y, raw and weight must have the same length");
+  require(int64_t(out.shape(0)) == n_classes && int64_t(out.shape(1)) == n * int64_t(sizeof(Pair)), "out must be (n_classes, n rows of 8 bytes)");
+  std::mutex adding;
+  std::vector<RecordSums> sums(n_classes);
+  over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
+    std::vector<RecordSums> part(n_classes);
+    std::vector<double> scratch(4 * n_classes);
+    softmax_records(y.data() + begin, raw.data() + begin, weight ? weight->data() + begin : nullptr, end - begin, n, n_classes,
+                    gradient_scale, hessian_scale, reinterpret_cast<Pair*>(out.data()) + begin, part.data(), scratch.data());
+    std::lock_guard<std::mutex> guard(adding);
+    for (int k = 0; k < n_classes; ++k) {
+      sums[k].abs_gradient += part[k].abs_gradient, sums[k].gradient += part[k].gradient, sums[k].hessian += part[k].hessian;
+    }
+  });
+  std::vector<std::tuple<int64_t, int64_t, int64_t>> result;
+  for (const RecordSums& s : sums) result.emplace_back(s.abs_gradient, s.gradient, s.hessian);
+  return result;
+}
+
+void softmax_values_py(In<double> y, In2<double> raw, Weight weight, Out<double> out, int n_threads) {
+  const int64_t n = int64_t(y.size());
+  const int n_classes = int(raw.shape(0));
+  require(int64_t(raw.shape(1)) == n && int64_t(out.size()) == n && (!weight || int64_t(weight->size()) == n),
+          "y, raw, weight and out must have the same length");
+  check_classes(y, n_classes);
+  over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
+    std::vector<double> scratch(4 * n_classes);
+    softmax_values(y.data() + begin, raw.data() + begin, weight ? weight->data() + begin : nullptr, end - begin, n, n_classes,
+                   out.data() + begin, scratch.data());
+  });
+}
+
+void apply_link(const std::string& link, Out2<double> raw, int n_threads) {
+  const int64_t n = int64_t(raw.shape(0)), k = int64_t(raw.shape(1));
+  over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
+    double* at = raw.data() + begin * k;
+    if (link == "logit") logistic_link(at, (end - begin) * k);
+    if (link == "log") exp_link(at, (end - begin) * k);
+    if (link == "softmax") softmax_link(at, end - begin, int(k));
+  });
+}
+
+void add_leaf_values_py(Bytes leaves, int leaf_size, In<double> values, Out<double> raw, int n_threads) {
+  const int64_t n = int64_t(raw.size());
+  require(leaf_size == 1 || leaf_size == 2 || leaf_size == 4, "leaf_size must be 1, 2 or 4");
+  require(int64_t(leaves.size()) == n * leaf_size, "leaves and raw must have the same length");
+  over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
+    add_leaf_values(leaves.data() + begin * leaf_size, leaf_size, values.data(), end - begin, raw.data() + begin);
+  });
+}
+
+// Bins some columns of a table into a page (see Page), which must be zero where it is not written.
+void bin_table(AnyTable x, int first_feature, In<double> cuts, In<int64_t> cuts_begin, Bytes page, int64_t page_rows, int64_t first_row,
+               int width, int stride, Out<uint8_t> missing, int n_threads) {
+  const Table table = as_table(x);
+  const int n = table.n_columns, n_features = int(missing.size());
+  require(width > 0 && stride >= width && first_feature >= 0 && first_feature + n <= n_features, "features out of range");
+  require(int(cuts_begin.size()) == n_features + 1 && cuts_begin.data()[n_features] == int64_t(cuts.size()), "cuts do not fit");
+  for (int f = 0; f < n_features; ++f) {
+    const int64_t n_cuts = cuts_begin.data()[f + 1] - cuts_begin.data()[f];
+    require(n_cuts >= 0 && n_cuts <= 254, "a feature has 0 to 254 cuts");
+  }
+  const int64_t n_groups = (n_features + width - 1) / width;
+  require(first_row >= 0 && first_row + table.n_rows <= page_rows && int64_t(page.size()) >= n_groups * page_rows * stride, "page too small");
+  std::mutex joining;
+  over_rows(table.n_rows, n_threads, [&](int64_t begin, int64_t end) {
+    std::vector<uint8_t> seen(n_features);
+    for (int f = first_feature; f < first_feature + n;) {
+      const int group = f / width, last = std::min(first_feature + n, (group + 1) * width);
+      with_number(table.type, [&](auto zero) {
+        using T = decltype(zero);
+        auto* at = static_cast<const T*>(table.data) + begin * table.row_stride + (f - first_feature) * table.column_stride;
+        bin_values_of<T>(at, table.row_stride, table.column_stride, end - begin, last - f, Cuts{cuts.data(), cuts_begin.data() + f},
+                         page.data() + (group * page_rows + first_row + begin) * stride + f % width, stride, 1, seen.data() + f);
+      });
+      f = last;
+    }
+    std::lock_guard<std::mutex> guard(joining);
+    for (int f = 0; f < n_features; ++f) missing.data()[f] |= seen[f];
+  });
+}
+
+// Cut points of each column of a table, from all rows or the given ones.
+nb::list find_cuts(AnyTable x, std::optional<In<uint32_t>> rows, Weight weight, int max_bins, int n_threads) {
+  const Table table = as_table(x);
+  require(max_bins >= 2, "max_bins must be at least 2");
+  const int64_t n = rows ? int64_t(rows->size()) : table.n_rows;
+  if (rows) {
+    for (int64_t i = 0; i < n; ++i) require(rows->data()[i] < table.n_rows, "row out of range");
+  }
+  require(!weight || int64_t(weight->size()) == table.n_rows, "weight must have one value for each row");
+  std::vector<std::vector<double>> cuts(table.n_columns);
+  {
+    nb::gil_scoped_release release;
+    parallel(n_threads, table.n_columns, [&](int, Tasks& tasks) {
+      for (int64_t f; (f = tasks.claim()) >= 0;) {
+        cuts[f] = cut_points(distinct_values(table, int(f), rows ? rows->data() : nullptr, n, weight ? weight->data() : nullptr), max_bins);
+      }
+    });
+  }
+  nb::list result;
+  for (auto& c : cuts) result.append(to_numpy<double>(c));
+  return result;
+}
+
+// Rows whose hash is below a share of all.
+auto sample_rows(int64_t n, int64_t first_row, double share, uint64_t key) {
+  std::vector<uint32_t> rows;
+  const uint64_t limit = uint64_t(share * 4294967296.0);
+  for (int64_t i = 0; i < n; ++i) {
+    const uint64_t row = uint64_t(first_row + i);
+    if (hash_row(row_key(key, row), uint32_t(row)) < limit) rows.push_back(uint32_t(i));
+  }
+  return rows;
+}
+
+// Walks one tree over a binned page and adds the leaf values to raw.
+void add_tree(In<uint8_t> page, int64_t n_rows, int width, int stride, In<int32_t> missing_bin, In<int32_t> feature, In<int32_t> bin,
+              In<int32_t> left, In<int32_t> right, In<uint8_t> missing_left, In<double> value, Out<double> raw, int n_threads) {
+  const int64_t n_nodes = int64_t(feature.size());
+  const int n_features = int(missing_bin.size());
+  require(n_nodes > 0 && int64_t(bin.size()) == n_nodes && int64_t(left.size()) == n_nodes && int64_t(right.size()) == n_nodes &&
+              int64_t(missing_left.size()) == n_nodes && int64_t(value.size()) == n_nodes,
+          "node arrays must have the same length");
+  require(width > 0 && stride >= width && int64_t(raw.size()) == n_rows &&
+              int64_t(page.size()) >= int64_t((n_features + width - 1) / width) * n_rows * stride,
+          "page and raw do not fit");
+  for (int64_t i = 0; i < n_nodes; ++i) {
+    const int32_t f = feature.data()[i], l = left.data()[i], r = right.data()[i];
+    require(f < n_features && (f < 0 || (l > i && l < n_nodes && r > i && r < n_nodes)), "node out of range");
+  }
+  over_rows(n_rows, n_threads, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      int32_t i = 0;
+      for (int32_t f; (f = feature.data()[i]) >= 0;) {
+        const int b = page.data()[(int64_t(f / width) * n_rows + row) * stride + f % width];
+        const bool goes_left = b == missing_bin.data()[f] ? missing_left.data()[i] : b <= bin.data()[i];
+        i = goes_left ? left.data()[i] : right.data()[i];
+      }
+      raw.data()[row] += value.data()[i];
+    }
+  });
+}
+
+// A Workspace, and the arrays that must live as long as it does.
+struct OwnedWorkspace {
+  std::vector<Bytes> pages;
+  Bytes records;
+  std::unique_ptr<Workspace> workspace;
+  std::mutex busy;
+};
+
+Layout make_layout(const In<int32_t>& n_bins, const In<uint8_t>& missing, const In<int32_t>& missing_bin, int width, int stride) {
+  Layout layout;
+  layout.n_features = int(n_bins.size());
+  require(layout.n_features > 0 && width > 0 && stride >= (width + 3) / 4 * 4, "width and stride do not fit");
+  require(missing.size() == n_bins.size() && missing_bin.size() == n_bins.size(), "one entry for each feature");
+  layout.width = width;
+  layout.stride = stride;
+  layout.n_groups = (layout.n_features + width - 1) / width;
+  layout.n_bins.assign(n_bins.data(), n_bins.data() + n_bins.size());
+  layout.missing.assign(missing.data(), missing.data() + missing.size());
+  layout.missing_bin.assign(missing_bin.data(), missing_bin.data() + missing_bin.size());
+  const int padded = (width + 3) / 4 * 4;
+  std::vector<uint32_t> begin(layout.n_features);
+  for (int f = 0; f < layout.n_features; ++f) {
+    require(layout.n_bins[f] >= 1 && layout.n_bins[f] <= 256 && layout.missing_bin[f] >= 0 && layout.missing_bin[f] <= 255 &&
+                (!layout.missing[f] || layout.missing_bin[f] == layout.n_bins[f] - 1),
+            "a feature has 1 to 256 bins, the missing one last");
+    begin[f] = uint32_t(layout.n_cells);
+    layout.n_cells += layout.n_bins[f];
+  }
+  require(layout.n_cells < int64_t(1) << 31, "too many bins in all");
+  // Padding counts into a cell of its own at the end.
+  layout.offsets.assign(size_t(layout.n_groups) * padded, uint32_t(layout.n_cells));
+  for (int f = 0; f < layout.n_features; ++f) layout.offsets[size_t(f / width) * padded + f % width] = begin[f];
+  return layout;
+}
+
+void check_page(const Layout& layout, const Bytes& page, int64_t n_rows) {
+  require(n_rows >= 0 && n_rows < int64_t(1) << 32 && int64_t(page.size()) >= int64_t(layout.n_groups) * n_rows * layout.stride, "page too small");
+  // Every bin becomes an index into a histogram.
+  for (int group = 0; group < layout.n_groups; ++group) {
+    const int first = group * layout.width, last = std::min(layout.n_features, first + layout.width);
+    for (int64_t row = 0; row < n_rows; ++row) {
+      const uint8_t* bins = page.data() + (int64_t(group) * n_rows + row) * layout.stride;
+      int bad = 0;
+      for (int f = first; f < last; ++f) bad |= bins[f - first] >= layout.n_bins[f];
+      for (int k = last - first; k < (layout.width + 3) / 4 * 4; ++k) bad |= bins[k] != 0;
+      require(!bad, "a page holds a bin that its feature does not have");
+    }
+  }
+}
+
+}  // namespace
+
+NB_MODULE(SAPWOOD_MODULE, m) {
+  m.doc() = "Loops over rows, bins and nodes.";
+  m.attr("BLOCK_ROWS") = kBlockRows;
+  m.attr("MAX_GRADIENT") = kMaxGradient;
+  m.attr("MAX_HESSIAN") = kMaxHessian;
+  m.attr("GRADIENT_SHIFT") = kGradientShift;
+  m.attr("HESSIAN_SHIFT") = kHessianShift;
+  m.def("supports_avx2", [] {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
+#else
+    return false;
+#endif
+  });
+
+  const auto release = nb::call_guard<nb::gil_scoped_release>();
+  m.def("loss_extent", &loss_extent_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "n_threads"_a, release);
+  m.def("loss_records", &loss_records_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "gradient_scale"_a, "hessian_scale"_a, "out"_a,
+        "n_threads"_a, release);
+  m.def("array_records", &array_records, "gradients"_a, "hessians"_a.none(), "gradient_scale"_a, "hessian_scale"_a, "out"_a, "n_threads"_a,
+        release);
+  m.def("loss_values", &loss_values_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "out"_a, "n_threads"_a, release);
+  m.def("softmax_records", &softmax_records_py, "y"_a, "raw"_a, "weight"_a.none(), "gradient_scale"_a, "hessian_scale"_a, "out"_a,
+        "n_threads"_a, release);
+  m.def("softmax_values", &softmax_values_py, "y"_a, "raw"_a, "weight"_a.none(), "out"_a, "n_threads"_a, release);
+  m.def("apply_link", &apply_link, "link"_a, "raw"_a, "n_threads"_a, release);
+  m.def("add_leaf_values", &add_leaf_values_py, "leaves"_a, "leaf_size"_a, "values"_a, "raw"_a, "n_threads"_a, release);
+  m.def(
+      "exact_sum", [](In<double> x, int n_threads) { return exact_sum(x.data(), int64_t(x.size()), n_threads); }, "x"_a, "n_threads"_a = 1,
+      release);
+  m.def(
+      "leaf_quantiles",
+      [](In<uint32_t> leaf_of_row, In<double> y, In<double> raw, Weight weight, double quantile, Out<double> out, int n_threads) {
+        const Rows rows = as_rows(y, raw, weight);
+        require(int64_t(leaf_of_row.size()) == rows.n, "leaf_of_row and y must have the same length");
+        for (int64_t i = 0; i < rows.n; ++i) require(leaf_of_row.data()[i] < out.size(), "leaf out of range");
+        leaf_quantiles(leaf_of_row.data(), rows.n, int64_t(out.size()), rows.y, rows.raw, rows.weight, quantile, n_threads, out.data());
+      },
+      "leaf_of_row"_a, "y"_a, "raw"_a, "weight"_a.none(), "quantile"_a, "out"_a, "n_threads"_a, release);
+  m.def("find_cuts", &find_cuts, "x"_a, "rows"_a.none(), "weight"_a.none(), "max_bins"_a, "n_threads"_a);
+  m.def(
+      "sample_rows",
+      [](int64_t n, int64_t first_row, double share, uint64_t key) {
+        require(n >= 0 && n < int64_t(1) << 32 && share >= 0 && share <= 1, "n or share out of range");
+        return to_numpy<uint32_t>(sample_rows(n, first_row, share, key));
+      },
+      "n"_a, "first_row"_a, "share"_a, "key"_a);
+  m.def("bin_table", &bin_table, "x"_a, "first_feature"_a, "cuts"_a, "cuts_begin"_a, "page"_a, "page_rows"_a, "first_row"_a, "width"_a,
+        "stride"_a, "missing"_a, "n_threads"_a, release);
+  m.def("add_tree", &add_tree, "page"_a, "n_rows"_a, "width"_a, "stride"_a, "missing_bin"_a, "feature"_a, "bin"_a, "left"_a, "right"_a,
+        "missing_left"_a, "value"_a, "raw"_a, "n_threads"_a, release);
+  m.def("hash_rows", [](int64_t n, uint64_t key) {
+    std::vector<uint32_t> out(n);
+    for (int64_t i = 0; i < n; ++i) out[i] = hash_row(row_key(key, uint64_t(i)), uint32_t(i));
+    return to_numpy<uint32_t>(out);
+  }, "n"_a, "key"_a);
+
+  nb::class_<OwnedWorkspace>(m, "Workspace")
+      .def(
+          "__init__",
+          [](OwnedWorkspace* self, In<int32_t> n_bins, In<uint8_t> missing, In<int32_t> missing_bin, int width, int stride,
+             std::vector<Bytes> pages, std::vector<int64_t> page_rows, int n_threads, int64_t max_histogram_bytes) {
+            Layout layout = make_layout(n_bins, missing, missing_bin, width, stride);
+            require(pages.size() == page_rows.size() && !pages.empty(), "one number of rows for each page");
+            std::vector<Page> list;
+            int64_t start = 0;
+            for (size_t i = 0; i < pages.size(); ++i) {
+              check_page(layout, pages[i], page_rows[i]);
+              list.push_back({pages[i].data(), page_rows[i], start});
+              start += page_rows[i];
+            }
+            new (self) OwnedWorkspace();
+            self->pages = std::move(pages);
+            self->workspace = std::make_unique<Workspace>(std::move(layout), std::move(list), n_threads, max_histogram_bytes);
+          },
+          "n_bins"_a, "missing"_a, "missing_bin"_a, "width"_a, "stride"_a, "pages"_a, "page_rows"_a, "n_threads"_a, "max_histogram_bytes"_a)
+      .def(
+          "start",
+          [](OwnedWorkspace& self, Bytes records, int mode, int count_bits, int gradient_shift, int hessian_shift, double l2,
+             double hessian_unit, double min_hessian, double min_gain, double noise, int64_t min_count, int max_depth, uint64_t key,
+             std::optional<In<uint8_t>> allowed) {
+            const int64_t n = self.workspace->n_rows();
+            require(mode >= 0 && mode <= 2, "mode must be 0, 1 or 2");
+            require(records.size() == size_t(n) * (Mode(mode) == Mode::kSingle ? sizeof(Single) : sizeof(Pair)), "records do not fit");
+            require(count_bits > 0 && count_bits < 48 && n < int64_t(1) << count_bits, "count_bits too small");
+            require(gradient_shift >= 0 && gradient_shift < 31 && hessian_shift >= 0 && hessian_shift < 31, "shift out of range");
+            require(!allowed || int(allowed->size()) == self.workspace->layout().n_features, "allowed must have one entry for each feature");
+            self.records = records;
+            const Format format{Mode(mode), count_bits, gradient_shift, hessian_shift};
+            const Rules rules{l2, hessian_unit, min_hessian, min_gain, noise, std::max<int64_t>(1, min_count)};
+            {
+              nb::gil_scoped_release free;
+              self.workspace->start(records.data(), format, rules, max_depth, key, allowed ? allowed->data() : nullptr);
+            }
+            return self.workspace->nodes()[0].split.gain;
+          },
+          "records"_a, "mode"_a, "count_bits"_a, "gradient_shift"_a, "hessian_shift"_a, "l2"_a, "hessian_unit"_a, "min_hessian"_a,
+          "min_gain"_a, "noise"_a, "min_count"_a, "max_depth"_a, "key"_a, "allowed"_a.none())
+      .def(
+          "advance",
+          [](OwnedWorkspace& self, const std::vector<int>& nodes, bool search, std::optional<In2<uint8_t>> allowed) {
+            const auto& all = self.workspace->nodes();
+            for (size_t i = 0; i < nodes.size(); ++i) {
+              const int node = nodes[i];
+              require(node >= 0 && size_t(node) < all.size() && all[node].left < 0 && all[node].split.gain > 0, "node cannot be split");
+              require(std::find(nodes.begin(), nodes.begin() + i, node) == nodes.begin() + i, "node given twice");
+            }
+            require(!allowed || (allowed->shape(0) == 2 * nodes.size() && int(allowed->shape(1)) == self.workspace->layout().n_features),
+                    "allowed must have one row for each child");
+            int first;
+            {
+              nb::gil_scoped_release free;
+              first = self.workspace->advance(nodes, search, allowed ? allowed->data() : nullptr);
+            }
+            std::vector<double> gains;
+            for (size_t i = first; i < self.workspace->nodes().size(); ++i) gains.push_back(self.workspace->nodes()[i].split.gain);
+            return std::pair(first, gains);
+          },
+          "nodes"_a, "search"_a, "allowed"_a.none())
+      .def(
+          "finish",
+          [](OwnedWorkspace& self, const std::vector<int>& leaves, Bytes leaf_of_row, int leaf_size) {
+            const int64_t n = self.workspace->n_rows();
+            require(leaf_size == 1 || leaf_size == 2 || leaf_size == 4, "leaf_size must be 1, 2 or 4");
+            require(leaf_of_row.size() == size_t(n) * leaf_size, "leaf_of_row does not fit");
+            for (int leaf : leaves) {
+              require(leaf >= 0 && size_t(leaf) < self.workspace->nodes().size() && self.workspace->nodes()[leaf].left < 0, "not a leaf");
+            }
+            std::vector<Sums> sums(leaves.size());
+            {
+              nb::gil_scoped_release free;
+              self.workspace->finish(leaves, sums.data(), leaf_of_row.data(), leaf_size);
+            }
+            std::vector<int64_t> g, h, count;
+            for (const Sums& s : sums) g.push_back(s.g), h.push_back(s.h), count.push_back(s.count);
+            return nb::make_tuple(to_numpy<int64_t>(g), to_numpy<int64_t>(h), to_numpy<int64_t>(count));
+          },
+          "leaves"_a, "leaf_of_row"_a, "leaf_size"_a)
+      .def("nodes",
+           [](const OwnedWorkspace& self) {
+             std::vector<int32_t> parent, left, right, depth, feature, bin;
+             std::vector<uint8_t> missing_left;
+             std::vector<double> gain;
+             std::vector<int64_t> count, g, h;
+             for (const Node& n : self.workspace->nodes()) {
+               parent.push_back(n.parent), left.push_back(n.left), right.push_back(n.right), depth.push_back(n.depth);
+               const bool split = n.left >= 0;
+               feature.push_back(split ? n.split.feature : -1), bin.push_back(split ? n.split.bin : 0);
+               missing_left.push_back(split && n.split.missing_left), gain.push_back(split ? n.split.gain : 0.0);
+               count.push_back(n.sums.count), g.push_back(n.sums.g), h.push_back(n.sums.h);
+             }
+             nb::dict d;
+             d["parent"] = to_numpy<int32_t>(parent), d["left"] = to_numpy<int32_t>(left), d["right"] = to_numpy<int32_t>(right);
+             d["depth"] = to_numpy<int32_t>(depth), d["feature"] = to_numpy<int32_t>(feature), d["bin"] = to_numpy<int32_t>(bin);
+             d["missing_left"] = to_numpy<uint8_t>(missing_left), d["gain"] = to_numpy<double>(gain);
+             d["count"] = to_numpy<int64_t>(count), d["gradient"] = to_numpy<int64_t>(g), d["hessian"] = to_numpy<int64_t>(h);
+             return d;
+           })
+      .def(
+          "histogram",
+          [](const OwnedWorkspace& self, int node) -> nb::object {
+            require(node >= 0 && size_t(node) < self.workspace->nodes().size(), "no such node");
+            std::vector<int64_t> cells(size_t(self.workspace->layout().n_cells) * 3);
+            if (!self.workspace->histogram(node, cells.data())) return nb::none();
+            return nb::cast(to_numpy<int64_t>(cells)).attr("reshape")(-1, 3);
+          },
+          "node"_a);
+
+  nb::class_<Scorer>(m, "Scorer")
+      .def(
+          "__init__",
+          [](Scorer* self, In<int64_t> begin, In<int32_t> feature, In<double> threshold, In<int32_t> left, In<int32_t> right,
+             In<uint8_t> missing_left, In<double> value, int n_features, int n_outputs) {
+            const size_t n_nodes = feature.size();
+            require(begin.size() >= 1 && begin.data()[0] == 0 && begin.data()[begin.size() - 1] == int64_t(n_nodes), "trees must cover the nodes");
+            require(threshold.size() == n_nodes && left.size() == n_nodes && right.size() == n_nodes && missing_left.size() == n_nodes &&
+                        value.size() == n_nodes,
+                    "node arrays must have the same length");
+            require(n_features > 0 && n_outputs > 0, "n_features and n_outputs must be positive");
+            for (size_t t = 0; t + 1 < begin.size(); ++t) {
+              const int64_t first = begin.data()[t], n = begin.data()[t + 1] - first;
+              require(n > 0, "a tree has at least one node");
+              std::vector<uint8_t> parents(n);
+              for (int64_t i = 0; i < n; ++i) {
+                const int32_t f = feature.data()[first + i], l = left.data()[first + i], r = right.data()[first + i];
+                if (f < 0) continue;
+                require(f < n_features && l > i && l < n && r > i && r < n && l != r, "a node is out of range");
+                require(!parents[l]++ && !parents[r]++, "a node has two parents");
+                require(threshold.data()[first + i] == threshold.data()[first + i], "a threshold is not a number");
+              }
+              for (int64_t i = 1; i < n; ++i) require(parents[i], "a node has no parent");
+            }
+            const Trees trees{begin.data(), feature.data(), threshold.data(), left.data(), right.data(), missing_left.data(), value.data(),
+                              int64_t(begin.size()) - 1};
+            new (self) Scorer(trees, n_features, n_outputs);
+          },
+          "begin"_a, "feature"_a, "threshold"_a, "left"_a, "right"_a, "missing_left"_a, "value"_a, "n_features"_a, "n_outputs"_a)
+      .def(
+          "add",
+          [](const Scorer& self, AnyTable x, int64_t first, int64_t last, Out2<double> out, int n_threads) {
+            const Table table = as_table(x);
+            require(table.n_columns == self.n_features(), "X has another number of features");
+            require(int64_t(out.shape(0)) == table.n_rows && int(out.shape(1)) == self.n_outputs(), "out does not fit");
+            require(0 <= first && first <= last && last <= self.n_trees(), "trees out of range");
+            self.add(table, first, last, n_threads, out.data());
+          },
+          "x"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release)
+      .def(
+          "leaves",
+          [](const Scorer& self, AnyTable x, int64_t first, int64_t last, Out2<int32_t> out, int n_threads) {
+            const Table table = as_table(x);
+            require(table.n_columns == self.n_features(), "X has another number of features");
+            require(0 <= first && first <= last && last <= self.n_trees(), "trees out of range");
+            require(int64_t(out.shape(0)) == table.n_rows && int64_t(out.shape(1)) == last - first, "out does not fit");
+            self.leaves(table, first, last, n_threads, out.data());
+          },
+          "x"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release);
+}

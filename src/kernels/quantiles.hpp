@@ -1,0 +1,30 @@
+// Distinct values, cut points and medians: everything here depends on values and weights only, never on the order of rows.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+#include "scoring.hpp"
+
+namespace sapwood {
+
+struct Distinct {
+  std::vector<double> values;   // ascending, no missing ones
+  std::vector<double> weights;  // of each
+};
+
+// The distinct values of a column among `rows` (or all, if null).
+Distinct distinct_values(const Table& table, int column, const uint32_t* rows, int64_t n, const double* weight);
+
+// At most max_bins - 1 cut points. Few distinct values: one halfway between each two. Many: bins of about equal weight, where a value
+// heavier than a bin's share has a bin of its own and the others share the rest.
+std::vector<double> cut_points(const Distinct& column, int max_bins);
+
+// The weighted quantile of y - raw in each leaf: the mean of the least value with at least, and the least with more than, that share of
+// the weight at or below it.
+void leaf_quantiles(const uint32_t* leaf_of_row, int64_t n, int64_t n_leaves, const double* y, const double* raw, const double* weight,
+                    double quantile, int n_threads, double* out);
+
+// The sum of n numbers, correctly rounded to about 2^-60 of the largest: an integer sum, so that the order leaves no trace.
+double exact_sum(const double* x, int64_t n, int n_threads);
+
+}  // namespace sapwood

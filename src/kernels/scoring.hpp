@@ -1,0 +1,81 @@
+// Sums the leaf values that rows reach in a list of trees.
+//
+// Trees of up to 64 leaves are scored without walking. For each row there is a set of leaves it may still reach; a node whose condition
+// a row fails strikes out the leaves to its left; when all nodes had their say, the first leaf left is the row's own. Here the sets of 32
+// rows lie side by side, eight leaves to a plane of 32 bytes, so that one comparison and two logical operations serve 32 rows at once
+// (Lucchese et al., QuickScorer, 2015; Ye et al., RapidScorer, 2018). Larger trees, and a few rows at a time, walk from node to node.
+#pragma once
+#include <cstdint>
+#include <vector>
+
+namespace sapwood {
+
+// The nodes of all trees, end to end. Children are numbered within their tree, and larger than their parent.
+struct Trees {
+  const int64_t* begin;         // (n_trees + 1,)
+  const int32_t* feature;       // -1 in a leaf
+  const double* threshold;      // x <= threshold goes left
+  const int32_t* left;
+  const int32_t* right;
+  const uint8_t* missing_left;
+  const double* value;
+  int64_t n_trees;
+};
+
+// A table of numbers as the caller has it: NumPy's type code, strides in elements.
+struct Table {
+  char type;
+  const void* data;
+  int64_t row_stride, column_stride;
+  int64_t n_rows;
+  int n_columns;
+};
+
+class Scorer {
+ public:
+  Scorer(const Trees& trees, int n_features, int n_outputs);
+
+  // Adds the trees [first, last) to out, (n_rows, n_outputs): tree t counts for output t % n_outputs.
+  void add(const Table& table, int64_t first, int64_t last, int n_threads, double* out) const;
+
+  // The leaf (its node number within the tree) each row reaches, (n_rows, last - first).
+  void leaves(const Table& table, int64_t first, int64_t last, int n_threads, int32_t* out) const;
+
+  int n_features() const { return n_features_; }
+  int n_outputs() const { return n_outputs_; }
+  int64_t n_trees() const { return int64_t(begin_.size()) - 1; }
+
+ private:
+  // Strikes leaves out of one plane where a feature's bin is above `bin`.
+  struct Strike {
+    uint16_t feature;  // among those used
+    int8_t bin;        // less 128
+    uint8_t leaves;
+    uint8_t missing_left;
+  };
+  struct Walk {
+    double threshold;
+    int32_t feature;
+    int32_t left, right;
+    uint8_t missing_left;
+  };
+  int64_t walk(int64_t tree, const double* row) const;
+  void add_walking(const Table& table, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const;
+  void add_striking(const Table& table, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const;
+
+  int n_features_, n_outputs_;
+  bool strikes_ = true;                // whether all trees are small enough
+  std::vector<int64_t> begin_;         // of each tree's nodes
+  std::vector<Walk> nodes_;
+  std::vector<double> values_;
+  std::vector<int32_t> used_;          // features that any node asks for
+  std::vector<double> cuts_;           // their thresholds, end to end
+  std::vector<int64_t> cuts_begin_;
+  std::vector<Strike> strike_list_;
+  std::vector<int64_t> plane_begin_;   // of each (tree, plane)'s strikes
+  std::vector<int64_t> tree_plane_;    // (n_trees + 1,) first plane of each tree
+  std::vector<double> leaf_values_;    // left to right
+  std::vector<int64_t> leaf_begin_;
+};
+
+}  // namespace sapwood

@@ -1,0 +1,86 @@
+// Vectors of four doubles or eight ints that every compiler target understands, and the functions of a loss on them.
+//
+// These are GCC/Clang vector extensions: the AVX2 module uses 256-bit registers, the baseline module pairs of 128-bit ones, and both
+// do the same IEEE operations in the same order (no contraction, no fast-math), so both give the same bits.
+#pragma once
+#include <cstdint>
+#include <cstring>
+
+namespace sapwood {
+typedef double f64x4 __attribute__((vector_size(32)));
+typedef int64_t i64x4 __attribute__((vector_size(32)));
+typedef int32_t i32x4 __attribute__((vector_size(16)));
+
+inline f64x4 splat(double x) { return f64x4{x, x, x, x}; }
+
+inline f64x4 load4(const double* p) {
+  f64x4 v;
+  std::memcpy(&v, p, sizeof v);
+  return v;
+}
+
+inline void store4(double* p, f64x4 v) { std::memcpy(p, &v, sizeof v); }
+
+inline f64x4 select(i64x4 mask, f64x4 yes, f64x4 no) { return (f64x4)((mask & (i64x4)yes) | (~mask & (i64x4)no)); }
+inline f64x4 max4(f64x4 a, f64x4 b) { return select(a > b, a, b); }
+inline f64x4 min4(f64x4 a, f64x4 b) { return select(a < b, a, b); }
+inline f64x4 abs4(f64x4 a) { return (f64x4)((i64x4)a & 0x7fffffffffffffffLL); }
+
+// Nearest integer of |x| < 2^51, as a double: adding 1.5 * 2^52 leaves no room for a fraction.
+inline constexpr double kRound = 6755399441055744.0;
+inline f64x4 round4(f64x4 x) { return (x + kRound) - kRound; }
+
+// The same, as 64-bit integers.
+inline i64x4 to_int(f64x4 x) { return (i64x4)(x + kRound) - (i64x4)splat(kRound); }
+
+// e^x to about one unit in the last place. x is clamped to [-708, 708], so the result is always a normal, finite number.
+inline f64x4 exp4(f64x4 x) {
+  x = min4(max4(x, splat(-708.0)), splat(708.0));
+  f64x4 n = round4(x * 1.4426950408889634);
+  f64x4 r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
+  f64x4 p = splat(1.0 / 6227020800.0);
+  p = p * r + 1.0 / 479001600.0;
+  p = p * r + 1.0 / 39916800.0;
+  p = p * r + 1.0 / 3628800.0;
+  p = p * r + 1.0 / 362880.0;
+  p = p * r + 1.0 / 40320.0;
+  p = p * r + 1.0 / 5040.0;
+  p = p * r + 1.0 / 720.0;
+  p = p * r + 1.0 / 120.0;
+  p = p * r + 1.0 / 24.0;
+  p = p * r + 1.0 / 6.0;
+  p = p * r + 0.5;
+  p = p * r + 1.0;
+  p = p * r + 1.0;
+  i64x4 exponent = to_int(n);
+  return (f64x4)((i64x4)p + (exponent << 52));
+}
+
+// ln(x) of positive, normal x.
+inline f64x4 log4(f64x4 x) {
+  i64x4 bits = (i64x4)x;
+  i64x4 exponent = (i64x4)((((i64x4)bits >> 52) & 0x7ff) - 1023);
+  f64x4 m = (f64x4)((bits & 0x000fffffffffffffLL) | 0x3ff0000000000000LL);  // [1, 2)
+  i64x4 high = m > 1.4142135623730951;
+  m = select(high, m * 0.5, m);  // [0.707, 1.414)
+  exponent = exponent - high;    // a true mask is -1
+  // The exponent is small: its double is read off the magic number.
+  f64x4 e = (f64x4)(exponent + (i64x4)splat(kRound)) - kRound;
+  f64x4 s = (m - 1.0) / (m + 1.0);  // ln m = 2 atanh s
+  f64x4 z = s * s;
+  f64x4 p = splat(1.0 / 23.0);
+  p = p * z + 1.0 / 21.0;
+  p = p * z + 1.0 / 19.0;
+  p = p * z + 1.0 / 17.0;
+  p = p * z + 1.0 / 15.0;
+  p = p * z + 1.0 / 13.0;
+  p = p * z + 1.0 / 11.0;
+  p = p * z + 1.0 / 9.0;
+  p = p * z + 1.0 / 7.0;
+  p = p * z + 1.0 / 5.0;
+  p = p * z + 1.0 / 3.0;
+  f64x4 tail = e * 1.90821492927058770002e-10 + 2.0 * s * z * p;
+  return e * 6.93147180369123816490e-01 + (2.0 * s + tail);
+}
+
+}  // namespace sapwood

@@ -1,0 +1,494 @@
+#include "workspace.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <thread>
+
+#include "histogram.hpp"
+#include "partition.hpp"
+#include "pool.hpp"
+
+namespace sapwood {
+namespace {
+
+constexpr int64_t kChunk = 1024;         // rows partitioned at once: their bins are still near when the histogram needs them
+constexpr int64_t kSerialWork = 40000;   // (row, feature) pairs below which threads cost more than they bring
+constexpr int64_t kSerialScan = 6000;    // bins, likewise
+constexpr size_t kLine = 64;
+
+void lock(std::atomic_flag& flag) {
+  for (int spin = 0; flag.test_and_set(std::memory_order_acquire); ++spin) {
+    if (spin > 100) std::this_thread::yield();
+  }
+}
+
+bool better(const Split& a, const Split& b) { return a.gain > b.gain || (a.gain == b.gain && a.feature < b.feature); }
+
+}  // namespace
+
+Buffer::Buffer(size_t size) : memory_(std::aligned_alloc(kLine, (size + kLine - 1) / kLine * kLine + kLine)) {
+  if (!memory_) throw std::bad_alloc();
+}
+
+void Buffer::Free::operator()(void* p) const { std::free(p); }
+
+// A node being split.
+struct Workspace::Job {
+  int node, left = -1, right = -1;
+  bool implicit = false;                 // the root: its rows are 0, 1, 2, ...
+  int left_slot = -1, right_slot = -1;   // histograms to build, or -1
+  bool subtract = false;                 // the larger child's histogram is the parent's less the smaller child's
+  uint8_t goes_left[256] = {};
+  std::unique_ptr<std::atomic<int64_t>[]> n_left, n_right;  // (n_pages,)
+};
+
+Workspace::Workspace(Layout layout, std::vector<Page> pages, int n_threads, int64_t max_histogram_bytes)
+    : layout_(std::move(layout)), pages_(std::move(pages)), n_threads_(std::max(1, n_threads)) {
+  for (const Page& page : pages_) n_rows_ += page.n_rows;
+  for (auto& buffer : row_buffers_) buffer = Buffer(size_t(n_rows_) * sizeof(uint32_t));
+  max_slots_ = std::max<int64_t>(4, max_histogram_bytes / ((layout_.n_cells + 1) * 16));
+  scratch_.resize(n_threads_);
+}
+
+void Workspace::make_scratch(int n) {
+  for (int i = 0; i < n; ++i) {
+    Scratch& s = scratch_[i];
+    if (s.table.as<char>()) continue;
+    const size_t table = size_t(layout_.n_cells + 1) * 16;
+    s.table = Buffer(table);
+    std::memset(s.table.as<char>(), 0, table);
+    s.left_rows = Buffer((kChunk + 1) * sizeof(uint32_t));
+    s.right_rows = Buffer((kChunk + 1) * sizeof(uint32_t));
+    s.left_records = Buffer((kChunk + 1) * sizeof(Pair));
+    s.right_records = Buffer((kChunk + 1) * sizeof(Pair));
+  }
+}
+
+bool Workspace::can_split(const Node& node) const {
+  return node.sums.count >= 2 * rules_.min_count && (max_depth_ <= 0 || node.depth < max_depth_);
+}
+
+// A zeroed histogram for a node. Past the memory bound, the one whose node promises least is dropped: its children will be counted
+// row by row, to the same result.
+int Workspace::take_slot(int node) {
+  if (free_slots_.empty() && int64_t(slots_.size()) >= max_slots_) {
+    int coldest = -1;
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      const int owner = slots_[i]->node;
+      if (owner < 0 || nodes_[owner].left >= 0 || nodes_[owner].split.feature < 0) continue;  // in use by this very split
+      if (coldest < 0 || nodes_[owner].split.gain < nodes_[slots_[coldest]->node].split.gain) coldest = int(i);
+    }
+    if (coldest >= 0) release_slot(slots_[coldest]->node);
+  }
+  if (free_slots_.empty()) {
+    slots_.push_back(std::make_unique<Slot>());
+    slots_.back()->cells = Buffer(size_t(layout_.n_cells + 1) * 16);
+    free_slots_.push_back(int(slots_.size()) - 1);
+  }
+  const int slot = free_slots_.back();
+  free_slots_.pop_back();
+  slots_[slot]->node = node;
+  nodes_[node].histogram = slot;
+  std::memset(cells(slot), 0, size_t(layout_.n_cells + 1) * format_.words() * sizeof(int64_t));
+  return slot;
+}
+
+void Workspace::release_slot(int node) {
+  const int slot = nodes_[node].histogram;
+  if (slot < 0) return;
+  slots_[slot]->node = -1;
+  nodes_[node].histogram = -1;
+  free_slots_.push_back(slot);
+}
+
+// Moves a thread's pending sums into the histogram they belong to.
+void Workspace::flush(Scratch& scratch, bool alone) {
+  if (scratch.n_pending == 0) return;
+  const int pw = padded_width();
+  const int group = scratch.slot % layout_.n_groups, slot = scratch.slot / layout_.n_groups;
+  const int first = group * layout_.width, last = std::min(layout_.n_features, first + layout_.width);
+  Slot& target = *slots_[slot];
+  int64_t* to = cells(slot);
+  int64_t* from = scratch.table.as<int64_t>();
+  const int n_segments = alone ? 1 : int(std::size(target.locks));
+  const int turn = int(&scratch - scratch_.data());
+  for (int s = 0; s < n_segments; ++s) {
+    const int segment = (s + turn) % n_segments;  // threads start at different places
+    const int begin = first + (last - first) * segment / n_segments, end = first + (last - first) * (segment + 1) / n_segments;
+    if (begin == end) continue;
+    const int64_t a = layout_.offsets[group * pw + begin - first];
+    const int64_t b = layout_.offsets[group * pw + end - 1 - first] + layout_.n_bins[end - 1];
+    if (!alone) lock(target.locks[segment]);
+    if (format_.mode == Mode::kNarrow) {
+      unpack_block(from + a, b - a, format_.count_bits, to + 2 * a);
+    } else {
+      move_words(from + a * format_.words(), (b - a) * format_.words(), to + a * format_.words());
+    }
+    if (!alone) target.locks[segment].clear(std::memory_order_release);
+  }
+  scratch.n_pending = 0;
+}
+
+// Adds up to kBlockRows rows of a group of features.
+void Workspace::add_to_histogram(Scratch& scratch, int slot, bool alone, size_t page, int group, const uint32_t* rows, uint32_t first,
+                                 const char* records, int64_t n) {
+  const Page& p = pages_[page];
+  const uint8_t* bins = p.bins + size_t(group) * p.n_rows * layout_.stride;
+  const uint32_t* offsets = layout_.offsets.data() + group * padded_width();
+  void* table = cells(slot);
+  if (!alone || format_.mode == Mode::kNarrow) {
+    const int key = slot * layout_.n_groups + group;
+    if (scratch.slot != key || (format_.mode == Mode::kNarrow && scratch.n_pending + n > kBlockRows)) flush(scratch, alone);
+    scratch.slot = key;
+    scratch.n_pending += n;
+    table = scratch.table.as<void>();
+  }
+  add_rows_any(bins, layout_.stride, rows, first, records, n, padded_width(), offsets, format_, table);
+}
+
+void Workspace::start(void* records, const Format& format, const Rules& rules, int max_depth, uint64_t key, const uint8_t* allowed) {
+  format_ = format;
+  rules_ = rules;
+  max_depth_ = max_depth;
+  record_size_ = format.mode == Mode::kSingle ? sizeof(Single) : sizeof(Pair);
+  if (!spare_records_.as<char>()) spare_records_ = Buffer(size_t(n_rows_) * sizeof(Pair));
+  record_buffers_[0] = static_cast<char*>(records);
+  record_buffers_[1] = spare_records_.as<char>();
+  free_slots_.clear();
+  for (size_t i = 0; i < slots_.size(); ++i) {
+    slots_[i]->node = -1;
+    free_slots_.push_back(int(i));
+  }
+  nodes_.assign(1, Node{});
+  ranges_.assign(pages_.size(), Range{});
+  for (size_t p = 0; p < pages_.size(); ++p) ranges_[p] = {0, pages_[p].n_rows};
+  nodes_[0].sums.count = n_rows_;
+
+  const bool wanted = can_split(nodes_[0]);
+  const bool fused = wanted && layout_.n_groups == 1;
+  const int slot = wanted ? take_slot(0) : -1;
+  const int n_threads = n_rows_ * layout_.width < kSerialWork ? 1 : n_threads_;
+  make_scratch(n_threads);
+  if (fused || format.mode == Mode::kNarrow) {
+    const int64_t block = std::clamp<int64_t>(n_rows_ / (4 * n_threads), 256, kBlockRows);
+    std::vector<int64_t> begin(1, 0);  // of each page's tasks
+    for (const Page& page : pages_) begin.push_back(begin.back() + (page.n_rows + block - 1) / block);
+    parallel(n_threads, begin.back(), [&](int participant, Tasks& tasks) {
+      Scratch& scratch = scratch_[participant];
+      for (int64_t task; (task = tasks.claim()) >= 0;) {
+        const size_t p = std::upper_bound(begin.begin(), begin.end(), task) - begin.begin() - 1;
+        const int64_t first = (task - begin[p]) * block, n = std::min(block, pages_[p].n_rows - first);
+        char* from = this->records(0, p) + first * record_size_;
+        if (format.mode == Mode::kNarrow) {
+          const uint64_t global = uint64_t(pages_[p].start + first);
+          const int64_t same = std::min<int64_t>(n, int64_t((uint64_t(1) << 32) - (global & 0xffffffffu)));  // rows with this key
+          auto* pairs = reinterpret_cast<Pair*>(from);
+          narrow_records(pairs, same, row_key(key, global), uint32_t(global));
+          if (same < n) narrow_records(pairs + same, n - same, row_key(key, global + same), uint32_t(global + same));
+        }
+        if (fused) add_to_histogram(scratch, slot, n_threads == 1, p, 0, nullptr, uint32_t(first), from, n);
+      }
+      flush(scratch, n_threads == 1);
+    });
+  }
+  if (!wanted) return;
+  if (!fused) {
+    std::vector<Job> jobs(1);
+    jobs[0].node = jobs[0].left = 0;
+    jobs[0].implicit = true;
+    jobs[0].left_slot = slot;
+    build_histograms(jobs);
+  }
+  // The root's sums, in histogram units, from any feature.
+  nodes_[0].sums = {};
+  const int64_t* c = cells(slot);
+  for (int b = 0; b < layout_.n_bins[0]; ++b) {
+    const int64_t word = format.words() == 1 ? c[b] : c[2 * b + 1];
+    nodes_[0].sums.count += word & format.count_mask();
+    nodes_[0].sums.g += format.words() == 1 ? word >> format.count_bits : c[2 * b];
+    nodes_[0].sums.h += format.words() == 1 ? word & format.count_mask() : word >> format.count_bits;
+  }
+  find_splits({{0, -1}}, allowed, 0);
+}
+
+int Workspace::advance(const std::vector<int>& nodes, bool search, const uint8_t* allowed) {
+  const int first_child = int(nodes_.size());
+  std::vector<Job> jobs(nodes.size());
+  std::vector<std::pair<int, int>> work;  // (child, the sibling to subtract it from or -1)
+  nodes_.resize(nodes_.size() + 2 * nodes.size());
+  ranges_.resize(nodes_.size() * pages_.size());
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    Job& job = jobs[i];
+    Node& node = nodes_[nodes[i]];
+    job.node = nodes[i];
+    job.implicit = job.node == 0;
+    job.left = node.left = first_child + 2 * int(i);
+    job.right = node.right = job.left + 1;
+    Node& left = nodes_[job.left];
+    Node& right = nodes_[job.right];
+    left.parent = right.parent = job.node;
+    left.depth = right.depth = node.depth + 1;
+    left.buffer = right.buffer = 1 - node.buffer;
+    left.sums = node.split.left;
+    right.sums = {node.sums.g - left.sums.g, node.sums.h - left.sums.h, node.sums.count - left.sums.count};
+    const Split& split = node.split;
+    for (int b = 0; b <= split.bin; ++b) job.goes_left[b] = 1;
+    if (layout_.missing[split.feature]) job.goes_left[layout_.missing_bin[split.feature]] = split.missing_left;
+    job.n_left = std::make_unique<std::atomic<int64_t>[]>(pages_.size());
+    job.n_right = std::make_unique<std::atomic<int64_t>[]>(pages_.size());
+    for (size_t p = 0; p < pages_.size(); ++p) job.n_left[p] = job.n_right[p] = 0;
+  }
+  for (Job& job : jobs) {
+    const bool left_small = nodes_[job.left].sums.count <= nodes_[job.right].sums.count;
+    const int small = left_small ? job.left : job.right, large = left_small ? job.right : job.left;
+    if (search && can_split(nodes_[large])) {
+      int& small_slot = left_small ? job.left_slot : job.right_slot;
+      int& large_slot = left_small ? job.right_slot : job.left_slot;
+      if (nodes_[job.node].histogram >= 0) {
+        small_slot = take_slot(small);
+        std::swap(nodes_[large].histogram, nodes_[job.node].histogram);
+        slots_[nodes_[large].histogram]->node = large;
+        work.emplace_back(small, large);
+      } else {
+        if (can_split(nodes_[small])) {
+          small_slot = take_slot(small);
+          work.emplace_back(small, -1);
+        }
+        large_slot = take_slot(large);
+        work.emplace_back(large, -1);
+      }
+    } else {
+      release_slot(job.node);
+    }
+  }
+  split_rows(jobs);
+  if (layout_.n_groups > 1) build_histograms(jobs);
+  find_splits(work, allowed, first_child);
+  return first_child;
+}
+
+// Sends the rows of each job's node to its children; where features form one group, adds them to the children's histograms while their
+// bins are still in the nearest cache.
+void Workspace::split_rows(std::vector<Job>& jobs) {
+  struct Part {
+    int64_t first_task;
+    Job* job;
+    size_t page;
+  };
+  std::vector<Part> parts;
+  int64_t n_tasks = 0, n_rows = 0;
+  for (Job& job : jobs) {
+    for (size_t p = 0; p < pages_.size(); ++p) {
+      const Range r = range(job.node, p);
+      if (r.begin == r.end) continue;
+      parts.push_back({n_tasks, &job, p});
+      n_tasks += (r.end - r.begin + kChunk - 1) / kChunk;
+      n_rows += r.end - r.begin;
+    }
+  }
+  const bool fused = layout_.n_groups == 1;
+  const int n_threads = n_rows * (fused ? layout_.width / 2 + 4 : 4) < kSerialWork ? 1 : n_threads_;
+  make_scratch(n_threads);
+  parallel(n_threads, n_tasks, [&](int participant, Tasks& tasks) {
+    Scratch& scratch = scratch_[participant];
+    const bool alone = n_threads == 1;
+    for (int64_t task; (task = tasks.claim()) >= 0;) {
+      const Part& part = *(std::upper_bound(parts.begin(), parts.end(), task, [](int64_t t, const Part& q) { return t < q.first_task; }) - 1);
+      Job& job = *part.job;
+      const size_t p = part.page;
+      const Node& node = nodes_[job.node];
+      const Range r = range(job.node, p);
+      const int64_t first = r.begin + (task - part.first_task) * kChunk, n = std::min(kChunk, r.end - first);
+      const int group = node.split.feature / layout_.width;
+      const uint8_t* column = pages_[p].bins + size_t(group) * pages_[p].n_rows * layout_.stride + node.split.feature % layout_.width;
+      const uint32_t* from_rows = job.implicit ? nullptr : rows(node.buffer, p) + first;
+      const char* from_records = records(node.buffer, p) + first * record_size_;
+      auto* left_rows = scratch.left_rows.as<uint32_t>();
+      auto* right_rows = scratch.right_rows.as<uint32_t>();
+      auto* left_records = scratch.left_records.as<char>();
+      auto* right_records = scratch.right_records.as<char>();
+      const int64_t n_left = partition_any(record_size_, column, layout_.stride, job.goes_left, from_rows, uint32_t(first), from_records,
+                                           n, r.end - first - n, left_rows, left_records, right_rows, right_records);
+      const int64_t n_right = n - n_left;
+      // The left child fills the node's range from its begin, the right one from its end, chunk by chunk as they come.
+      const int64_t left_at = r.begin + job.n_left[p].fetch_add(n_left, std::memory_order_relaxed);
+      const int64_t right_at = r.end - job.n_right[p].fetch_add(n_right, std::memory_order_relaxed) - n_right;
+      uint32_t* to_rows = rows(1 - node.buffer, p);
+      char* to_records = records(1 - node.buffer, p);
+      std::memcpy(to_rows + left_at, left_rows, n_left * sizeof(uint32_t));
+      std::memcpy(to_rows + right_at, right_rows, n_right * sizeof(uint32_t));
+      std::memcpy(to_records + left_at * record_size_, left_records, n_left * record_size_);
+      std::memcpy(to_records + right_at * record_size_, right_records, n_right * record_size_);
+      if (!fused) continue;
+      if (job.left_slot >= 0) add_to_histogram(scratch, job.left_slot, alone, p, 0, left_rows, 0, left_records, n_left);
+      if (job.right_slot >= 0) add_to_histogram(scratch, job.right_slot, alone, p, 0, right_rows, 0, right_records, n_right);
+    }
+    flush(scratch, alone);
+  });
+  for (Job& job : jobs) {
+    for (size_t p = 0; p < pages_.size(); ++p) {
+      const Range r = range(job.node, p);
+      range(job.left, p) = {r.begin, r.begin + job.n_left[p]};
+      range(job.right, p) = {r.end - job.n_right[p], r.end};
+    }
+  }
+}
+
+// Adds the rows of the jobs' children to their histograms, one group of features after the other.
+void Workspace::build_histograms(std::vector<Job>& jobs) {
+  struct Part {
+    int64_t first_task;
+    int node, slot, group;
+    size_t page;
+    bool implicit;
+  };
+  std::vector<Part> parts;
+  int64_t n_tasks = 0;
+  for (Job& job : jobs) {
+    for (auto [node, slot] : {std::pair(job.left, job.left_slot), std::pair(job.right, job.right_slot)}) {
+      if (slot < 0) continue;
+      for (int group = 0; group < layout_.n_groups; ++group) {
+        for (size_t p = 0; p < pages_.size(); ++p) {
+          const Range r = range(node, p);
+          if (r.begin == r.end) continue;
+          parts.push_back({n_tasks, node, slot, group, p, node == 0});
+          n_tasks += (r.end - r.begin + kBlockRows - 1) / kBlockRows;
+        }
+      }
+    }
+  }
+  if (!n_tasks) return;
+  make_scratch(n_threads_);
+  const int n_threads = n_tasks > 1 ? n_threads_ : 1;
+  parallel(n_threads, n_tasks, [&](int participant, Tasks& tasks) {
+    Scratch& scratch = scratch_[participant];
+    for (int64_t task; (task = tasks.claim()) >= 0;) {
+      const Part& part = *(std::upper_bound(parts.begin(), parts.end(), task, [](int64_t t, const Part& q) { return t < q.first_task; }) - 1);
+      const Range r = range(part.node, part.page);
+      const int64_t first = r.begin + (task - part.first_task) * kBlockRows, n = std::min<int64_t>(kBlockRows, r.end - first);
+      const int buffer = nodes_[part.node].buffer;
+      add_to_histogram(scratch, part.slot, n_threads == 1, part.page, part.group, part.implicit ? nullptr : rows(buffer, part.page) + first,
+                       uint32_t(first), records(buffer, part.page) + first * record_size_, n);
+    }
+    flush(scratch, n_threads == 1);
+  });
+}
+
+void Workspace::find_splits(const std::vector<std::pair<int, int>>& work, const uint8_t* allowed, int first_child) {
+  if (work.empty()) return;
+  const int n_features = layout_.n_features, words = format_.words(), pw = padded_width();
+  const int n_threads = layout_.n_cells * int64_t(work.size()) < kSerialScan ? 1 : n_threads_;
+  const int per_task = std::max(1, std::min(n_features / (4 * n_threads), 16));
+  const int64_t n_blocks = (n_features + per_task - 1) / per_task;
+  std::vector<Split> best(2 * work.size() * n_threads);
+  parallel(n_threads, n_blocks * int64_t(work.size()), [&](int participant, Tasks& tasks) {
+    for (int64_t task; (task = tasks.claim()) >= 0;) {
+      const size_t w = size_t(task / n_blocks);
+      const auto [child, sibling] = work[w];
+      const int begin = int(task % n_blocks) * per_task, end = std::min(n_features, begin + per_task);
+      for (int f = begin; f < end; ++f) {
+        const int64_t offset = int64_t(layout_.offsets[f / layout_.width * pw + f % layout_.width]) * words;
+        const int n_bins = layout_.n_bins[f];
+        const bool missing = layout_.missing[f];
+        auto search = [&](int node, int which) {
+          if (!can_split(nodes_[node]) || (allowed && !allowed[size_t(node - first_child) * n_features + f])) return;
+          Split split;
+          scan(cells(nodes_[node].histogram) + offset, n_bins - missing, missing, format_, rules_, nodes_[node].sums, split);
+          split.feature = f;
+          Split& top = best[(w * n_threads + participant) * 2 + which];
+          if (split.gain > 0 && (top.gain <= 0 || better(split, top))) top = split;
+        };
+        if (sibling >= 0) {
+          subtract_words(cells(nodes_[sibling].histogram) + offset, cells(nodes_[child].histogram) + offset, int64_t(n_bins) * words);
+          search(sibling, 1);
+        }
+        search(child, 0);
+      }
+    }
+  });
+  for (size_t w = 0; w < work.size(); ++w) {
+    for (int which = 0; which < 2; ++which) {
+      const int node = which ? work[w].second : work[w].first;
+      if (node < 0) continue;
+      Split top;
+      for (int t = 0; t < n_threads; ++t) {
+        const Split& split = best[(w * n_threads + t) * 2 + which];
+        if (split.gain > 0 && (top.gain <= 0 || better(split, top))) top = split;
+      }
+      nodes_[node].split = top;
+      if (top.gain <= 0) {
+        release_slot(node);
+      } else if (!top.any_missing) {
+        // None missing here in training: a missing value goes where most rows go.
+        nodes_[node].split.missing_left = 2 * top.left.count > nodes_[node].sums.count;
+      }
+    }
+  }
+}
+
+void Workspace::finish(const std::vector<int>& leaves, Sums* sums, void* leaf_of_row, int leaf_size) {
+  struct Part {
+    int64_t first_task;
+    int leaf;
+    size_t page;
+  };
+  constexpr int64_t kRows = 8192;
+  std::vector<Part> parts;
+  std::vector<std::atomic<int64_t>> g(leaves.size()), h(leaves.size());
+  int64_t n_tasks = 0;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    sums[i] = {};
+    for (size_t p = 0; p < pages_.size(); ++p) {
+      const Range r = range(leaves[i], p);
+      sums[i].count += r.end - r.begin;
+      if (r.begin == r.end) continue;
+      parts.push_back({n_tasks, int(i), p});
+      n_tasks += (r.end - r.begin + kRows - 1) / kRows;
+    }
+  }
+  const int n_threads = n_rows_ < 20000 ? 1 : n_threads_;
+  parallel(n_threads, n_tasks, [&](int, Tasks& tasks) {
+    for (int64_t task; (task = tasks.claim()) >= 0;) {
+      const Part& part = *(std::upper_bound(parts.begin(), parts.end(), task, [](int64_t t, const Part& q) { return t < q.first_task; }) - 1);
+      const int node = leaves[part.leaf], buffer = nodes_[node].buffer;
+      const Range r = range(node, part.page);
+      const int64_t first = r.begin + (task - part.first_task) * kRows, n = std::min(kRows, r.end - first);
+      const Sums chunk = sum_records(records(buffer, part.page) + first * record_size_, n, format_.mode);
+      g[part.leaf].fetch_add(chunk.g, std::memory_order_relaxed);
+      h[part.leaf].fetch_add(chunk.h, std::memory_order_relaxed);
+      const uint32_t* from = node == 0 ? nullptr : rows(buffer, part.page) + first;
+      auto scatter = [&](auto* out) {
+        using Leaf = std::remove_pointer_t<decltype(out)>;
+        out += pages_[part.page].start;
+        for (int64_t i = 0; i < n; ++i) out[from ? int64_t(from[i]) : first + i] = Leaf(part.leaf);
+      };
+      if (leaf_size == 1) scatter(static_cast<uint8_t*>(leaf_of_row));
+      if (leaf_size == 2) scatter(static_cast<uint16_t*>(leaf_of_row));
+      if (leaf_size == 4) scatter(static_cast<uint32_t*>(leaf_of_row));
+    }
+  });
+  for (size_t i = 0; i < leaves.size(); ++i) sums[i].g = g[i], sums[i].h = h[i];
+}
+
+bool Workspace::histogram(int node, int64_t* out) const {
+  const int slot = nodes_[node].histogram;
+  if (slot < 0) return false;
+  const int64_t* c = cells(slot);
+  for (int64_t i = 0; i < layout_.n_cells; ++i, out += 3) {
+    const int64_t word = format_.words() == 1 ? c[i] : c[2 * i + 1];
+    out[0] = format_.words() == 1 ? word >> format_.count_bits : c[2 * i];
+    out[1] = format_.words() == 1 ? word & format_.count_mask() : word >> format_.count_bits;
+    out[2] = word & format_.count_mask();
+  }
+  return true;
+}
+
+std::vector<std::pair<int64_t, int64_t>> Workspace::ranges(int node) const {
+  std::vector<std::pair<int64_t, int64_t>> out;
+  for (size_t p = 0; p < pages_.size(); ++p) out.emplace_back(range(node, p).begin, range(node, p).end);
+  return out;
+}
+
+}  // namespace sapwood

@@ -1,0 +1,134 @@
+// The rows of a growing tree, node by node, on a list of pages; and the histograms of the nodes that may still be split.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "fixed.hpp"
+#include "splits.hpp"
+
+namespace sapwood {
+
+// Memory on a cache line's boundary, not initialised.
+class Buffer {
+ public:
+  Buffer() = default;
+  explicit Buffer(size_t size);
+  template <class T>
+  T* as() const { return static_cast<T*>(memory_.get()); }
+
+ private:
+  struct Free {
+    void operator()(void* p) const;
+  };
+  std::unique_ptr<void, Free> memory_;
+};
+
+// Binned rows. Features are stored in groups: group k is an (n_rows, stride) matrix that holds `width` features of each row.
+struct Page {
+  const uint8_t* bins;
+  int64_t n_rows;
+  int64_t start;  // global id of its first row
+};
+
+// How features lie in a page and in a histogram.
+struct Layout {
+  int n_features = 0;
+  int width = 0;   // features of a group
+  int stride = 0;  // bytes of a row in a group
+  int n_groups = 0;
+  std::vector<uint32_t> offsets;  // (n_groups * padded width + 1,): where a feature's bins begin in a histogram
+  std::vector<int32_t> n_bins;    // (n_features,) with the missing bin
+  std::vector<uint8_t> missing;   // (n_features,) has a missing bin
+  std::vector<int32_t> missing_bin;  // (n_features,): where missing values fall, seen in training or not
+  int64_t n_cells = 0;
+};
+
+struct Node {
+  int32_t parent = -1, left = -1, right = -1, depth = 0;
+  int buffer = 0;      // which of the two row buffers holds its rows
+  int histogram = -1;  // its slot, or -1
+  Sums sums;           // in histogram units
+  Split split;
+};
+
+class Workspace {
+ public:
+  Workspace(Layout layout, std::vector<Page> pages, int n_threads, int64_t max_histogram_bytes);
+
+  // Takes the records of a new tree, (n_rows,) of 4 or 8 bytes, which it may change; finds the root's best split.
+  void start(void* records, const Format& format, const Rules& rules, int max_depth, uint64_t key, const uint8_t* allowed);
+
+  // Splits nodes; with `search`, finds the children's best splits, among the `allowed` features of each child (or null).
+  // The children of nodes[i] are the nodes first + 2 i (left) and first + 2 i + 1; returns first.
+  int advance(const std::vector<int>& nodes, bool search, const uint8_t* allowed);
+
+  // For each leaf: exact sums of its rows' wide records; and the leaf's number for each of its rows.
+  void finish(const std::vector<int>& leaves, Sums* sums, void* leaf_of_row, int leaf_size);
+
+  // The histogram of a node, as (n_cells, 3) gradient, hessian, count; false if it is not kept.
+  bool histogram(int node, int64_t* out) const;
+
+  const std::vector<Node>& nodes() const { return nodes_; }
+  const Layout& layout() const { return layout_; }
+  int64_t n_rows() const { return n_rows_; }
+  // Rows of a node on each page: (begin, end) in the page.
+  std::vector<std::pair<int64_t, int64_t>> ranges(int node) const;
+
+ private:
+  struct Range {
+    int64_t begin = 0, end = 0;
+  };
+  struct Slot {
+    Buffer cells;
+    int node = -1;
+    std::atomic_flag locks[8];
+  };
+  struct Scratch {  // of one thread
+    Buffer table;   // sums of rows not yet in their histogram
+    int slot = -1;
+    int64_t n_pending = 0;
+    Buffer left_rows, right_rows, left_records, right_records;
+  };
+  struct Job;
+
+  Range& range(int node, size_t page) { return ranges_[size_t(node) * pages_.size() + page]; }
+  const Range& range(int node, size_t page) const { return ranges_[size_t(node) * pages_.size() + page]; }
+  uint32_t* rows(int buffer, size_t page) const { return row_buffers_[buffer].as<uint32_t>() + pages_[page].start; }
+  char* records(int buffer, size_t page) const { return record_buffers_[buffer] + pages_[page].start * record_size_; }
+  int64_t* cells(int slot) const { return slots_[slot]->cells.as<int64_t>(); }
+  int padded_width() const { return (layout_.width + 3) / 4 * 4; }
+
+  int take_slot(int node);
+  void release_slot(int node);
+  bool can_split(const Node& node) const;
+  void make_scratch(int n);
+  void add_to_histogram(Scratch& scratch, int slot, bool alone, size_t page, int group, const uint32_t* rows, uint32_t first,
+                        const char* records, int64_t n);
+  void flush(Scratch& scratch, bool alone);
+  void split_rows(std::vector<Job>& jobs);
+  void build_histograms(std::vector<Job>& jobs);
+  void find_splits(const std::vector<std::pair<int, int>>& work, const uint8_t* allowed, int first_child);
+
+  Layout layout_;
+  std::vector<Page> pages_;
+  int n_threads_;
+  int64_t n_rows_ = 0;
+  int record_size_ = sizeof(Pair);
+  Format format_;
+  Rules rules_;
+  int max_depth_ = 0;
+  std::vector<Node> nodes_;
+  std::vector<Range> ranges_;  // (n_nodes, n_pages)
+  Buffer row_buffers_[2];
+  Buffer spare_records_;
+  char* record_buffers_[2] = {};
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::vector<int> free_slots_;
+  int64_t max_slots_;
+  std::vector<Scratch> scratch_;
+  std::vector<Split> found_;  // (n_searched, n_features)
+};
+
+}  // namespace sapwood

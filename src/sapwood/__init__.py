@@ -1,0 +1,11 @@
+"""Sapwood: gradient-boosted trees behind scikit-learn's API.
+
+How to read the source: `estimators` (what users call) -> `boosting` (the round loop) -> `data` (tables to bins), `losses` (gradients),
+`sampling`, `trees` (the growing loop), `model` (prediction, files) -> `kernels` (C++ loops over rows, bins and nodes).
+"""
+
+from sapwood.estimators import BoostingClassifier, BoostingRegressor
+from sapwood.model import Model, ModelFormatError
+
+__version__ = "0.1.0"
+__all__ = ["BoostingClassifier", "BoostingRegressor", "Model", "ModelFormatError", "__version__"]

@@ -1,0 +1,1 @@
+"""table -> columns -> bins -> pages."""

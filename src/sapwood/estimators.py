@@ -1,0 +1,562 @@
+"""The scikit-learn estimators: check what the user gave, train, and keep the model."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state, compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length, check_is_fitted, column_or_1d, validate_data
+
+from sapwood import config, kernels
+from sapwood.boosting import Rows, train
+from sapwood.callbacks import Callback, EarlyStopping, Progress, Round
+from sapwood.data.binning import Binning
+from sapwood.data.pages import Pages
+from sapwood.data.tables import ArrayTable, Table, check_duplicate_names, frame_table, is_frame
+from sapwood.losses import CLASSIFICATION, OLDER_NAMES, REGRESSION, Loss
+from sapwood.model import Model
+from sapwood.sampling.features import FeatureSampler
+from sapwood.threads import resolve_threads
+from sapwood.trees.frontier import FRONTIERS
+from sapwood.trees.grower import TreeConfig
+
+AUTO_EARLY_STOPPING_ROWS = 10_000
+SCORED_TRAINING_ROWS = 10_000  # of the training rows, for a scorer other than the loss
+
+
+class BaseBoosting(BaseEstimator):
+    """What classifier and regressor share."""
+
+    _parameters: ClassVar[dict[str, config.Parameter]]
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
+    model_: Model
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> BaseBoosting:
+        known = inspect.signature(cls.__init__).parameters
+        if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
+            config.check_names(cls, [name for name in kwargs if name not in known], cls._parameters)
+        return super().__new__(cls)
+
+    # Fitting
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+    ) -> BaseBoosting:
+        """Train on a table.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_rows, n_features)
+            Numbers; NaN means missing.
+        y : array of shape (n_rows,)
+        sample_weight : array of shape (n_rows,), optional
+            Not negative; a row of weight 0 is as good as absent.
+        X_val, y_val, sample_weight_val : optional
+            Rows for early stopping, instead of some of the training rows.
+
+        Returns
+        -------
+        self
+        """
+        # A refit that fails or is interrupted leaves the old model as it was: all that is new is set at the end.
+        fresh = copy.copy(self)
+        fresh._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
+        self.__dict__ = fresh.__dict__
+        return self
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> None:
+        self._validate_params()
+        self._refuse_what_is_not_there_yet()
+        n_threads = resolve_threads(self.n_jobs)
+        previous = getattr(self, "model_", None) if self.warm_start else None
+        if previous is not None and self.max_iter < previous.n_rounds:
+            raise ValueError(
+                f"max_iter={self.max_iter} must be larger than or equal to n_iter_={previous.n_rounds} when warm_start=True"
+            )
+        table = self._table(X, reset=previous is None)
+        y, loss = self._targets(y, table.n_rows, previous)
+        weight = self._weights(sample_weight, y, table.n_rows, "sample_weight")
+        rows = None if weight is None or weight.all() else np.flatnonzero(weight)
+        seed = self._seed()
+        validation = None
+        stops = self._stops_early(table.n_rows if rows is None else len(rows), X_val)
+        if X_val is not None or y_val is not None or sample_weight_val is not None:
+            validation = self._given_validation(X_val, y_val, sample_weight_val, stops, loss)
+        elif stops and self.validation_fraction is not None:
+            rows, val_rows = self._split(y, weight, rows, table.n_rows, seed)
+            validation = table, y, weight, val_rows
+        loss.check_targets(y if rows is None else y[rows])
+
+        binning = previous.binning if previous else Binning.fit(table, self.max_bins, weight, rows, seed, n_threads)
+        pages = Pages.build(table, binning, n_threads)
+        train_rows = _take(pages, y, weight, rows)
+        val_table, val_rows = None, None
+        if validation is not None:
+            val_table, val_y, val_weight, chosen = validation
+            val_rows = _take(pages if val_table is table else Pages.build(val_table, binning, n_threads), val_y, val_weight, chosen)
+        del pages
+
+        callbacks: list[Callback] = []
+        stopping = None
+        if stops:
+            history = (list(self.train_score_), list(self.validation_score_)) if previous and hasattr(self, "train_score_") else None
+            stopping = EarlyStopping(self._score_function(n_threads), self.n_iter_no_change, self.tol, history)
+            callbacks.append(stopping)
+        if self.verbose:
+            callbacks.append(Progress(self.max_iter, stopping))
+        model = copy.copy(previous) if previous else None
+        if model is not None:
+            model.trees, model.best_round = list(model.trees), None
+        tree_config = TreeConfig(
+            frontier=FRONTIERS[self.grow_policy],
+            features=FeatureSampler(table.n_features, self.max_features),
+            learning_rate=self.learning_rate,
+            max_leaves=self.max_leaf_nodes,
+            max_depth=self.max_depth,
+            min_samples_leaf=self.min_samples_leaf,
+            l2=self.l2_regularization,
+        )
+        self.model_ = train(train_rows, val_rows, loss, tree_config, self.max_iter, seed, n_threads, callbacks, model)
+        self.do_early_stopping_ = stops
+        self.train_score_ = np.array(stopping.train_scores if stopping else [])
+        self.validation_score_ = np.array(stopping.validation_scores if stopping else [])
+
+    def _refuse_what_is_not_there_yet(self) -> None:
+        for name in ("categorical_features", "monotonic_cst", "interaction_cst", "quantile"):
+            value, default = getattr(self, name, None), self._parameters.get(name)
+            if value is not None and not (isinstance(value, str) and value == getattr(default, "default", None)):
+                raise ValueError(f"{name} is not supported by this version of sapwood: leave it at its default (got {value!r})")
+
+    def _table(self, X: Any, reset: bool) -> Table:
+        """X as a Table, its features checked against (or noted for) those of the fit."""
+        if is_frame_like(X):
+            check_duplicate_names(X)
+        if is_frame(X):
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            if X.shape[1] == 0 or X.shape[0] == 0:
+                what = "feature(s)" if X.shape[1] == 0 else "sample(s)"
+                raise ValueError(f"Found array with 0 {what} (shape={tuple(X.shape)}) while a minimum of 1 is required.")
+            return frame_table(X)
+        if isinstance(X, np.ma.MaskedArray):  # what is masked is missing
+            X = X.astype(np.float64).filled(np.nan)
+        return ArrayTable(validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False))
+
+    def _weights(self, weight: Any, y: np.ndarray, n_rows: int, name: str) -> np.ndarray | None:
+        if weight is None:
+            return None
+        weight = _check_sample_weight(weight, np.empty((n_rows, 0)), dtype=np.float64, copy=False)
+        if (weight < 0).any():
+            row = int(np.argmax(weight < 0))
+            raise ValueError(f"{name} must not be negative; got {weight[row]:g} in row {row}")
+        if not weight.any():
+            raise ValueError(f"{name} must not be zero everywhere: no row would be left")
+        return np.ascontiguousarray(weight)
+
+    def _seed(self) -> int:
+        return 0 if self.random_state is None else int(check_random_state(self.random_state).randint(1 << 31))
+
+    def _stops_early(self, n_rows: int, X_val: Any) -> bool:
+        if self.early_stopping == "auto":
+            return X_val is not None or n_rows > AUTO_EARLY_STOPPING_ROWS
+        if X_val is not None and not self.early_stopping:
+            raise ValueError("X_val and y_val are passed to fit while at the same time early_stopping is False: they would not be used")
+        return bool(self.early_stopping)
+
+    def _given_validation(self, X_val: Any, y_val: Any, weight_val: Any, stops: bool, loss: Loss) -> tuple:
+        if X_val is None or y_val is None:
+            missing = "X_val" if X_val is None else "y_val"
+            raise ValueError(f"X_val and y_val go together: {missing} is missing")
+        table = self._table(X_val, reset=False)
+        y = self._validation_targets(y_val, table.n_rows)
+        loss.check_targets(y)
+        return table, y, self._weights(weight_val, y, table.n_rows, "sample_weight_val"), None
+
+    def _split(self, y: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None, n_rows: int, seed: int) -> tuple:
+        """Training rows and validation rows, both ascending."""
+        rows = np.arange(n_rows) if rows is None else rows
+        stratify = y[rows] if isinstance(self, ClassifierMixin) else None
+        train_rows, val_rows = train_test_split(rows, test_size=self.validation_fraction, stratify=stratify, random_state=seed)
+        return np.sort(train_rows), np.sort(val_rows)
+
+    def _score_function(self, n_threads: int) -> Any:
+        """From a Round to (training score, validation score or None)."""
+        if self.scoring == "loss":
+
+            def by_loss(state: Round) -> tuple[float, float | None]:
+                def score(rows: Rows) -> float:
+                    return -state.loss.mean(rows.y, rows.raw, rows.weight, n_threads)
+
+                return score(state.rows), None if state.validation is None else score(state.validation)
+
+            return by_loss
+        scorer = check_scoring(self, self.scoring)
+
+        def by_scorer(state: Round) -> tuple[float, float | None]:
+            def score(rows: Rows, most: int | None) -> float:
+                chosen = slice(None)
+                if most is not None and rows.pages.n_rows > most:
+                    chosen = kernels.sample_rows(rows.pages.n_rows, 0, most / rows.pages.n_rows, 0)
+                raw, y = rows.raw[:, chosen].T, self._original_targets(rows.y[chosen])
+                known = copy.copy(self)
+                known.model_ = state.model
+                known._raw_predict = lambda X: raw  # the rows are known: no need to walk the trees again
+                weights = {} if rows.weight is None else {"sample_weight": rows.weight[chosen]}
+                return float(scorer(known, np.empty((len(y), self.n_features_in_)), y, **weights))
+
+            train_score = score(state.rows, SCORED_TRAINING_ROWS)
+            return train_score, None if state.validation is None else score(state.validation, None)
+
+        return by_scorer
+
+    # Using the model
+
+    def _raw_predict(self, X: Any) -> np.ndarray:
+        """(n_rows, n_outputs) float64."""
+        check_is_fitted(self)
+        return self.model_.predict_raw(self._table(X, reset=False), resolve_threads(self.n_jobs))
+
+    def _staged_raw(self, X: Any) -> Iterator[np.ndarray]:
+        check_is_fitted(self)
+        return self.model_.staged_raw(self._table(X, reset=False), resolve_threads(self.n_jobs))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    @property
+    def n_iter_(self) -> int:
+        """Rounds of training. Prediction uses the first `best_iteration_` of them."""
+        check_is_fitted(self)
+        return self.model_.n_rounds
+
+    @property
+    def best_iteration_(self) -> int:
+        """Rounds that prediction uses: all, or up to the best score where early stopping watched."""
+        check_is_fitted(self)
+        return self.model_.n_rounds_used
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """The share of each feature in the total gain of splits; see `importances` for other kinds."""
+        gains = self.importances("gain")
+        total = gains.sum()
+        return gains / total if total > 0 else gains
+
+    def importances(self, kind: str = "gain") -> np.ndarray:
+        """How much each feature was used: total "gain" of its splits, number of "split"s, or rows they sent on ("cover")."""
+        check_is_fitted(self)
+        return self.model_.importances(kind)
+
+
+class BoostingRegressor(RegressorMixin, BaseBoosting):
+    __doc__ = f"""Gradient-boosted trees for numbers.
+
+    Parameters
+    ----------
+{config.describe(config.REGRESSOR)}
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Rounds of training.
+    best_iteration_ : int
+        Rounds that prediction uses.
+    train_score_, validation_score_ : (n_iter_ + 1,) arrays
+        Scores before the first round and after each; empty without early stopping (or without validation rows).
+    feature_importances_ : (n_features,) array
+    model_ : Model
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sapwood import BoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> round(BoostingRegressor().fit(X, y).score(X, y), 1)
+    0.9
+    """
+
+    _parameters: ClassVar = config.REGRESSOR
+    _parameter_constraints: ClassVar = config.constraints(config.REGRESSOR)
+
+    def __init__(
+        self,
+        loss="squared_error",
+        *,
+        quantile=None,
+        learning_rate=0.1,
+        max_iter=100,
+        max_leaf_nodes=31,
+        max_depth=None,
+        min_samples_leaf=20,
+        l2_regularization=0.0,
+        max_features=1.0,
+        max_bins=255,
+        categorical_features="from_dtype",
+        monotonic_cst=None,
+        interaction_cst=None,
+        warm_start=False,
+        early_stopping="auto",
+        scoring="loss",
+        validation_fraction=0.1,
+        n_iter_no_change=10,
+        tol=1e-7,
+        verbose=0,
+        random_state=None,
+        n_jobs=None,
+        grow_policy="leafwise",
+    ) -> None:
+        self.loss = loss
+        self.quantile = quantile
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.max_features = max_features
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.scoring = scoring
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.grow_policy = grow_policy
+
+    def predict(self, X: Any) -> np.ndarray:
+        """(n_rows,) float64: the predicted targets."""
+        return self._means(self._raw_predict(X))
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """`predict` after each round."""
+        return (self._means(raw) for raw in self._staged_raw(X))
+
+    def _means(self, raw: np.ndarray) -> np.ndarray:
+        return self.model_.apply_link(np.ascontiguousarray(raw), resolve_threads(self.n_jobs))[:, 0]
+
+    def _targets(self, y: Any, n_rows: int, previous: Model | None) -> tuple[np.ndarray, Loss]:
+        return self._validation_targets(y, n_rows, "y"), REGRESSION[OLDER_NAMES.get(self.loss, self.loss)]()
+
+    def _validation_targets(self, y: Any, n_rows: int, name: str = "y_val") -> np.ndarray:
+        return _check_numbers(y, n_rows, name)
+
+    def _original_targets(self, y: np.ndarray) -> np.ndarray:
+        return y
+
+
+class BoostingClassifier(ClassifierMixin, BaseBoosting):
+    __doc__ = f"""Gradient-boosted trees for classes.
+
+    Parameters
+    ----------
+{config.describe(config.CLASSIFIER)}
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+    n_iter_ : int
+        Rounds of training.
+    best_iteration_ : int
+        Rounds that prediction uses.
+    train_score_, validation_score_ : (n_iter_ + 1,) arrays
+        Scores before the first round and after each; empty without early stopping (or without validation rows).
+    feature_importances_ : (n_features,) array
+    model_ : Model
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sapwood import BoostingClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> round(BoostingClassifier().fit(X, y).score(X, y), 1)
+    1.0
+    """
+
+    _parameters: ClassVar = config.CLASSIFIER
+    _parameter_constraints: ClassVar = config.constraints(config.CLASSIFIER)
+
+    def __init__(
+        self,
+        loss="log_loss",
+        *,
+        learning_rate=0.1,
+        max_iter=100,
+        max_leaf_nodes=31,
+        max_depth=None,
+        min_samples_leaf=20,
+        l2_regularization=0.0,
+        max_features=1.0,
+        max_bins=255,
+        categorical_features="from_dtype",
+        monotonic_cst=None,
+        interaction_cst=None,
+        warm_start=False,
+        early_stopping="auto",
+        scoring="loss",
+        validation_fraction=0.1,
+        n_iter_no_change=10,
+        tol=1e-7,
+        verbose=0,
+        random_state=None,
+        n_jobs=None,
+        grow_policy="leafwise",
+        class_weight=None,
+    ) -> None:
+        self.loss = loss
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.l2_regularization = l2_regularization
+        self.max_features = max_features
+        self.max_bins = max_bins
+        self.categorical_features = categorical_features
+        self.monotonic_cst = monotonic_cst
+        self.interaction_cst = interaction_cst
+        self.warm_start = warm_start
+        self.early_stopping = early_stopping
+        self.scoring = scoring
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.grow_policy = grow_policy
+        self.class_weight = class_weight
+
+    def predict(self, X: Any) -> np.ndarray:
+        """(n_rows,): the most probable class of each row."""
+        return self._most_probable(self._raw_predict(X))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """(n_rows, n_classes) float64: the probability of each class."""
+        return self._probabilities(self._raw_predict(X))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Raw predictions: (n_rows,) log-odds for two classes, else (n_rows, n_classes)."""
+        return self._decisions(self._raw_predict(X))
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """`predict` after each round."""
+        return (self._most_probable(raw) for raw in self._staged_raw(X))
+
+    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+        """`predict_proba` after each round."""
+        return (self._probabilities(raw) for raw in self._staged_raw(X))
+
+    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+        """`decision_function` after each round."""
+        return (self._decisions(raw) for raw in self._staged_raw(X))
+
+    def _most_probable(self, raw: np.ndarray) -> np.ndarray:
+        if len(self.classes_) <= 2:
+            return self.classes_[(raw[:, 0] > 0).astype(np.intp) if len(self.classes_) == 2 else np.zeros(len(raw), dtype=np.intp)]
+        return self.classes_[raw.argmax(axis=1)]
+
+    def _probabilities(self, raw: np.ndarray) -> np.ndarray:
+        if len(self.classes_) == 1:
+            return np.ones((len(raw), 1))
+        linked = self.model_.apply_link(np.ascontiguousarray(raw), resolve_threads(self.n_jobs))
+        return linked if linked.shape[1] > 1 else np.column_stack([1 - linked, linked])
+
+    def _decisions(self, raw: np.ndarray) -> np.ndarray:
+        return raw[:, 0] if raw.shape[1] == 1 else raw
+
+    def _targets(self, y: Any, n_rows: int, previous: Model | None) -> tuple[np.ndarray, Loss]:
+        y = _check_labels(y, n_rows, "y")
+        classes, encoded = np.unique(y, return_inverse=True)
+        if previous is not None and not np.array_equal(classes, self.classes_):
+            raise ValueError(f"warm_start goes on with the classes {self.classes_.tolist()}, but y has {classes.tolist()}")
+        loss = OLDER_NAMES.get(self.loss, self.loss)
+        if self.loss == "binary_crossentropy" and len(classes) > 2:
+            raise ValueError(f"loss='binary_crossentropy' is for two classes; y has {len(classes)}: use 'log_loss'")
+        if self.loss == "categorical_crossentropy" and len(classes) <= 2:
+            raise ValueError(f"loss='categorical_crossentropy' is for more than two classes; y has {len(classes)}: use 'log_loss'")
+        self.classes_ = classes
+        kind = loss if len(classes) <= 2 else "multinomial_log_loss"
+        return encoded.astype(np.float64), CLASSIFICATION[kind](len(classes) if len(classes) > 2 else 1)
+
+    def _validation_targets(self, y: Any, n_rows: int, name: str = "y_val") -> np.ndarray:
+        y = _check_labels(y, n_rows, name)
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"{name} has classes that y does not have: {unknown.tolist()[:5]}")
+        return np.searchsorted(self.classes_, y).astype(np.float64)
+
+    def _original_targets(self, y: np.ndarray) -> np.ndarray:
+        return self.classes_[y.astype(np.intp)]
+
+    def _weights(self, weight: Any, y: np.ndarray, n_rows: int, name: str) -> np.ndarray | None:
+        weight = super()._weights(weight, y, n_rows, name)
+        if self.class_weight is None:
+            return weight
+        by_class = compute_sample_weight(self.class_weight, self._original_targets(y))
+        return by_class if weight is None else weight * by_class
+
+
+def is_frame_like(X: Any) -> bool:
+    return hasattr(X, "columns") and hasattr(X, "shape")
+
+
+def _take(pages: Pages, y: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None) -> Rows:
+    if rows is None:
+        return Rows(pages, y, weight)
+    return Rows(pages.take(rows), y[rows], None if weight is None else weight[rows])
+
+
+def _check_numbers(y: Any, n_rows: int, name: str) -> np.ndarray:
+    """A target of finite numbers."""
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None")
+    y = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=name, estimator=None)
+    y = column_or_1d(y, warn=True)
+    broken = ~np.isfinite(y)
+    if broken.any():
+        row = int(np.argmax(broken))
+        raise ValueError(f"Input {name} contains NaN, infinity or a value too large: {broken.sum()} in all, the first in row {row} ({y[row]})")
+    check_consistent_length(np.empty((n_rows, 0)), y)
+    return np.ascontiguousarray(y)
+
+
+def _check_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
+    """A target of class labels."""
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None")
+    y = column_or_1d(y, warn=True)
+    if y.dtype == object:
+        absent = np.array([label is None or label != label for label in y], dtype=bool)
+        if absent.any():
+            raise ValueError(f"Input {name} contains missing labels: {absent.sum()} in all, the first in row {int(np.argmax(absent))}")
+    elif y.dtype.kind == "f" and not np.isfinite(y).all():
+        row = int(np.argmin(np.isfinite(y)))
+        raise ValueError(f"Input {name} contains NaN or infinity: {(~np.isfinite(y)).sum()} in all, the first in row {row}")
+    check_classification_targets(y)
+    check_consistent_length(np.empty((n_rows, 0)), y)
+    return y

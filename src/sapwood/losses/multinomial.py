@@ -1,0 +1,34 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from sapwood import kernels
+from sapwood.losses.base import Loss, mean
+from sapwood.trees.records import Records, Scale
+
+EPSILON = 2.0**-52
+
+
+class MultinomialLogLoss(Loss):
+    """K classes, y in {0, ..., K-1}, p = softmax(raw). loss = -log p_y; gradient_k = p_k - [y = k]; hessian_k = p_k * (1 - p_k)."""
+
+    name = "multinomial_log_loss"
+    link = "softmax"
+    bounds = (1.0, 0.25)
+
+    def base_score(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        logs = [math.log(min(max(mean((y == k).astype(np.float64), weight), EPSILON), 1 - EPSILON)) for k in range(self.n_outputs)]
+        return np.array(logs) - math.fsum(logs) / self.n_outputs
+
+    def records(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> Iterator[Records]:
+        scale = Scale.covering(*self._extent(y, raw, weight, n_threads))
+        planes = np.empty((self.n_outputs, len(y) * 8), dtype=np.uint8)
+        sums = kernels.softmax_records(y, raw, weight, scale.gradient, scale.hessian, planes, n_threads)
+        for data, output_sums in zip(planes, sums, strict=True):
+            yield Records(data, len(y), scale, output_sums)
+
+    def _values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, out: np.ndarray, n_threads: int) -> None:
+        kernels.softmax_values(y, raw, weight, out, n_threads)

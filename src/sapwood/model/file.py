@@ -1,0 +1,103 @@
+"""A model as bytes: safetensors for the arrays, one JSON document for the rest. Data only: loading runs no code from it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from sapwood.losses import LOSSES
+
+SCHEMA = 1
+LINKS = ("identity", "log", "logit", "softmax")
+
+# name: (dtype, which arrays share its length)
+ARRAYS = {
+    "base_score": ("float64", "outputs"),
+    "cuts": ("float64", "cuts"),
+    "cuts_begin": ("int64", "features"),
+    "begin": ("int64", "trees"),
+    "feature": ("int32", "nodes"),
+    "threshold": ("float64", "nodes"),
+    "bin": ("int32", "nodes"),
+    "left": ("int32", "nodes"),
+    "right": ("int32", "nodes"),
+    "missing_left": ("uint8", "nodes"),
+    "value": ("float64", "nodes"),
+    "gain": ("float64", "nodes"),
+    "count": ("int64", "nodes"),
+}
+
+
+class ModelFormatError(ValueError):
+    """The bytes are not a Sapwood model, or a damaged one."""
+
+
+def pack(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> bytes:
+    """Arrays and a JSON document as one block of bytes."""
+    full = {name: np.ascontiguousarray(arrays.get(name, np.empty(0)), dtype=dtype) for name, (dtype, _) in ARRAYS.items()}
+    document = json.dumps({"schema": SCHEMA, **about}, sort_keys=True, separators=(",", ":"))
+    return save(full, {"sapwood": document})
+
+
+def unpack(data: bytes) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """What `pack` packed, checked so that no kernel can be led astray."""
+    try:
+        arrays = load(data)
+        length = int.from_bytes(data[:8], "little")
+        about = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["sapwood"])
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ModelFormatError(f"not a Sapwood model: {error}") from None
+    _check(arrays, about)
+    return arrays, about
+
+
+def _require(ok: bool, what: str) -> None:
+    if not ok:
+        raise ModelFormatError(f"damaged Sapwood model: {what}")
+
+
+def _check(arrays: dict[str, np.ndarray], about: Any) -> None:
+    _require(isinstance(about, dict), "its description is not an object")
+    if about.get("schema") != SCHEMA:
+        raise ModelFormatError(f"schema {about.get('schema')!r} is unknown to this version, which reads {SCHEMA}: upgrade Sapwood")
+    _require(set(arrays) == set(ARRAYS), "it has other arrays")
+    lengths: dict[str, int] = {}
+    for name, (dtype, kind) in ARRAYS.items():
+        array = arrays[name]
+        _require(array.dtype == dtype and array.ndim == 1, f"{name} is not a list of {dtype}")
+        _require(lengths.setdefault(kind, len(array)) == len(array), f"{name} has another length than its fellows")
+    _require(about.get("loss") in LOSSES and about.get("link") in LINKS, "its loss or link is unknown")
+    _require(len(arrays["base_score"]) > 0 and bool(np.isfinite(arrays["base_score"]).all()), "base_score")
+    for name, inner in (("cuts_begin", "cuts"), ("begin", "feature")):
+        begin = arrays[name]
+        _require(len(begin) > 0 and begin[0] == 0 and begin[-1] == len(arrays[inner]), f"{name} does not cover {inner}")
+        _require(bool((np.diff(begin) >= 0).all()), f"{name} is not ascending")
+    _require((len(arrays["begin"]) - 1) % len(arrays["base_score"]) == 0, "a round is not whole")
+    n_rounds, best = (len(arrays["begin"]) - 1) // len(arrays["base_score"]), about.get("best_round")
+    _require(best is None or (type(best) is int and 0 <= best <= n_rounds), "best_round is out of range")
+    _check_nodes(arrays, len(arrays["cuts_begin"]) - 1)
+
+
+def _check_nodes(arrays: dict[str, np.ndarray], n_features: int) -> None:
+    begin, feature = arrays["begin"], arrays["feature"]
+    sizes = np.diff(begin)
+    _require(bool((sizes > 0).all()), "a tree has no nodes")
+    own = np.arange(len(feature)) - np.repeat(begin[:-1], sizes)  # number within the tree
+    size = np.repeat(sizes, sizes)
+    inner = feature >= 0
+    _require(bool((feature >= -1).all() and (feature < n_features).all()), "a feature is out of range")
+    for name in ("left", "right"):
+        child = arrays[name]
+        _require(bool(((child > own) & (child < size))[inner].all()), f"a {name} child is out of range")
+    offset = np.repeat(begin[:-1], sizes)
+    children = np.concatenate([(arrays[name] + offset)[inner] for name in ("left", "right")])
+    n_parents = np.bincount(children, minlength=len(feature))
+    _require(bool((n_parents == (own > 0)).all()), "a node has no parent, or two")
+    _require(not np.isnan(arrays["threshold"]).any(), "a threshold is not a number")
+    _require(bool(np.isfinite(arrays["value"]).all()), "a leaf value is not finite")
+    bins = arrays["bin"]
+    _require(bool(((bins >= 0) & (bins <= 255)).all()), "a bin is out of range")

@@ -1,0 +1,151 @@
+"""The trained model: cut points, trees and a base score."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sapwood import kernels
+from sapwood.data.binning import Binning
+from sapwood.data.pages import Pages
+from sapwood.data.tables import Table
+from sapwood.model import file
+from sapwood.trees.tree import Tree
+
+IMPORTANCES = ("gain", "split", "cover")
+
+
+class Model:
+    """What training makes, and all that prediction needs.
+
+    Tree t of the list counts for output t % n_outputs; a round is n_outputs trees. `best_round` is how many rounds prediction uses.
+    """
+
+    def __init__(self, binning: Binning, base_score: np.ndarray, loss: str, link: str, trees: list[Tree] | None = None) -> None:
+        self.binning = binning
+        self.base_score = base_score  # (n_outputs,) float64
+        self.loss = loss
+        self.link = link
+        self.trees: list[Tree] = trees or []
+        self.best_round: int | None = None
+        self._scorer: tuple[int, kernels.Scorer] | None = None
+
+    @property
+    def n_features(self) -> int:
+        return self.binning.n_features
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.base_score)
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds of training."""
+        return len(self.trees) // self.n_outputs
+
+    @property
+    def n_rounds_used(self) -> int:
+        """Rounds that prediction uses unless told otherwise: up to the best one."""
+        return self.n_rounds if self.best_round is None else self.best_round
+
+    def append(self, tree: Tree) -> None:
+        self.trees.append(tree)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The nodes of all trees, end to end, and where each tree begins."""
+        begin = np.cumsum([0] + [len(tree.feature) for tree in self.trees], dtype=np.int64)
+        nodes = {name: np.concatenate([getattr(tree, name) for tree in self.trees]) for name in Tree.names()} if self.trees else {}
+        return {"begin": begin, **nodes}
+
+    def scorer(self) -> kernels.Scorer:
+        """The trees laid out for prediction: made when first needed."""
+        cached = self._scorer
+        if cached is None or cached[0] != len(self.trees):
+            a = self.arrays()
+            nodes = [a[name] for name in ("feature", "threshold", "left", "right", "missing_left", "value")]
+            cached = len(self.trees), kernels.Scorer(a["begin"], *nodes, self.n_features, self.n_outputs)
+            self._scorer = cached
+        return cached[1]
+
+    def predict_raw(self, table: Table, n_threads: int, n_rounds: int | None = None) -> np.ndarray:
+        """(n_rows, n_outputs) float64."""
+        return self._add_rounds(table, self._start(table.n_rows), 0, self.n_rounds_used if n_rounds is None else n_rounds, n_threads)
+
+    def staged_raw(self, table: Table, n_threads: int) -> Iterator[np.ndarray]:
+        """The raw predictions after each round; each is an array of its own."""
+        raw = self._start(table.n_rows)
+        for round_ in range(self.n_rounds_used):
+            yield self._add_rounds(table, raw, round_, round_ + 1, n_threads).copy()
+
+    def _start(self, n_rows: int) -> np.ndarray:
+        raw = np.empty((n_rows, self.n_outputs))
+        raw[:] = self.base_score
+        return raw
+
+    def _add_rounds(self, table: Table, raw: np.ndarray, first: int, last: int, n_threads: int) -> np.ndarray:
+        if not self.trees:
+            return raw
+        k = self.n_outputs
+        for rows in table.row_blocks():
+            self.scorer().add(table.dense(rows), first * k, last * k, raw[rows], n_threads)
+        return raw
+
+    def apply_link(self, raw: np.ndarray, n_threads: int) -> np.ndarray:
+        """Raw predictions, (n_rows, n_outputs), to what they stand for; in place."""
+        kernels.apply_link(self.link, raw, n_threads)
+        return raw
+
+    def start_raw(self, pages: Pages, n_threads: int) -> np.ndarray:
+        """(n_outputs, n_rows) float64: the raw predictions for binned rows with all trees so far."""
+        raw = np.repeat(self.base_score[:, None], pages.n_rows, axis=1)
+        for t, tree in enumerate(self.trees):
+            self.add_tree(tree, pages, raw[t % self.n_outputs], n_threads)
+        return raw
+
+    def add_tree(self, tree: Tree, pages: Pages, raw: np.ndarray, n_threads: int) -> None:
+        """Add one tree's values to the raw predictions, (n_rows,), of binned rows."""
+        start = 0
+        for page in pages.pages:
+            n_rows, stride = page.shape[1:]
+            nodes = (tree.feature, tree.bin, tree.left, tree.right, tree.missing_left, tree.value)
+            out = raw[start : start + n_rows]
+            kernels.add_tree(page.reshape(-1), n_rows, pages.width, stride, self.binning.missing_bins, *nodes, out, n_threads)
+            start += n_rows
+
+    def importances(self, kind: str = "gain") -> np.ndarray:
+        """(n_features,) float64: the total gain of splits on each feature, their number, or the training rows they sent on ("cover")."""
+        if kind not in IMPORTANCES:
+            raise ValueError(f"kind={kind!r} is unknown; choose from {', '.join(IMPORTANCES)}")
+        totals = np.zeros(self.n_features)
+        for tree in self.trees[: self.n_rounds_used * self.n_outputs]:
+            inner = tree.feature >= 0
+            amounts = {"gain": tree.gain, "split": np.ones(len(inner)), "cover": tree.count.astype(np.float64)}[kind]
+            np.add.at(totals, tree.feature[inner], amounts[inner])
+        return totals
+
+    def to_bytes(self) -> bytes:
+        """The model as data: the same model gives the same bytes."""
+        arrays = {"base_score": self.base_score, "cuts": self.binning.cuts, "cuts_begin": self.binning.begin, **self.arrays()}
+        return file.pack(arrays, {"loss": self.loss, "link": self.link, "best_round": self.best_round})
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Model:
+        """The model that `to_bytes` wrote. Raises ModelFormatError for anything else."""
+        arrays, about = file.unpack(data)
+        cuts, begin = arrays["cuts"], arrays["cuts_begin"]
+        binning = Binning([cuts[a:b] for a, b in zip(begin, begin[1:], strict=False)])
+        trees = [
+            Tree(**{name: arrays[name][a:b] for name in Tree.names()})
+            for a, b in zip(arrays["begin"], arrays["begin"][1:], strict=False)
+        ]
+        model = cls(binning, arrays["base_score"], about["loss"], about["link"], trees)
+        model.best_round = about["best_round"]
+        return model
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"bytes": self.to_bytes()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(Model.from_bytes(state["bytes"]).__dict__)

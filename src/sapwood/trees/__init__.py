@@ -1,0 +1,1 @@
+"""gradients -> histograms -> splits -> tree."""

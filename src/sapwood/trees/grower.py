@@ -1,0 +1,91 @@
+"""The growing loop: gradients in, a tree out. The same for one page in memory, and for many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sapwood import kernels
+from sapwood.data.binning import Binning
+from sapwood.sampling.features import FeatureSampler
+from sapwood.trees.frontier import Frontier
+from sapwood.trees.records import Records
+from sapwood.trees.tree import Leaves, Tree
+
+
+@dataclass(frozen=True)
+class TreeConfig:
+    """The rules a tree is grown by."""
+
+    frontier: type[Frontier]
+    features: FeatureSampler
+    learning_rate: float = 0.1
+    max_leaves: int | None = 31
+    max_depth: int | None = None
+    min_samples_leaf: int = 20
+    min_hessian: float = 1e-3
+    min_gain: float = 0.0
+    l2: float = 0.0
+
+
+def grow_tree(workspace: kernels.Workspace, binning: Binning, records: Records, config: TreeConfig, key: int) -> tuple[Tree, Leaves]:
+    """Grow one tree; its leaf values are Newton steps times the learning rate.
+
+    `key` tells this tree from all others of the model: whatever is random is a hash of it and of row, node or feature ids.
+    """
+    frontier = config.frontier(config.max_leaves)
+    frontier.add(0, [_start(workspace, records, config, key)])
+    while chosen := frontier.choose():
+        allowed = config.features.choose(key, 2 * np.repeat(chosen, 2) + np.tile([1, 2], len(chosen))) if config.features.chooses else None
+        frontier.add(*workspace.advance(chosen, not frontier.full, allowed))
+    return _finish(workspace, binning, records, config)
+
+
+def _start(workspace: kernels.Workspace, records: Records, config: TreeConfig, key: int) -> float:
+    """Hand the gradients over; the gain of the root's best split."""
+    form = records.format()
+    return workspace.start(
+        records.data,
+        form.mode,
+        form.count_bits,
+        form.gradient_shift,
+        form.hessian_shift,
+        config.l2,
+        form.hessian_unit,
+        config.min_hessian,
+        config.min_gain / form.gradient_unit / form.gradient_unit,
+        form.noise,
+        config.min_samples_leaf,
+        config.max_depth or 0,
+        key,
+        config.features.choose(key, np.zeros(1, dtype=np.int64))[0] if config.features.chooses else None,
+    )
+
+
+def _finish(workspace: kernels.Workspace, binning: Binning, records: Records, config: TreeConfig) -> tuple[Tree, Leaves]:
+    """Freeze the nodes into a tree. Leaf values come from the exact sums of the rows' gradients, not from the histograms' rounded ones."""
+    nodes = workspace.nodes()
+    feature = nodes["feature"]
+    leaves = Leaves(np.flatnonzero(feature < 0), records.n_rows)
+    gradient, hessian, _ = workspace.finish(leaves.nodes.tolist(), leaves.data, leaves.size)
+    scale = records.scale
+    denominator = hessian / (1.0 if scale.constant_hessian else scale.hessian) + config.l2
+    steps = np.divide(-gradient / scale.gradient, denominator, out=np.zeros(len(gradient)), where=denominator > 0)
+    value = np.zeros(len(feature))
+    value[leaves.nodes] = steps * config.learning_rate
+    inner = feature >= 0
+    threshold = np.zeros(len(feature))
+    threshold[inner] = binning.thresholds(feature[inner], nodes["bin"][inner])
+    tree = Tree(
+        feature=feature,
+        threshold=threshold,
+        bin=nodes["bin"],
+        left=nodes["left"],
+        right=nodes["right"],
+        missing_left=nodes["missing_left"],
+        value=value,
+        gain=np.minimum(nodes["gain"] * records.format().gradient_unit * records.format().gradient_unit, np.finfo(float).max),
+        count=nodes["count"],
+    )
+    return tree, leaves

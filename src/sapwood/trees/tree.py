@@ -1,0 +1,54 @@
+"""A grown tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from sapwood import kernels
+
+
+@dataclass
+class Tree:
+    """Nodes in the order they were made, the root first: a child's index is larger than its parent's.
+
+    `x <= threshold` goes left, as does a missing value where `missing_left`. A leaf has feature -1.
+    """
+
+    feature: np.ndarray  # (n_nodes,) int32
+    threshold: np.ndarray  # (n_nodes,) float64
+    bin: np.ndarray  # (n_nodes,) int32: the bin that ends at the threshold
+    left: np.ndarray  # (n_nodes,) int32
+    right: np.ndarray  # (n_nodes,) int32
+    missing_left: np.ndarray  # (n_nodes,) uint8
+    value: np.ndarray  # (n_nodes,) float64: 0 but in leaves
+    gain: np.ndarray  # (n_nodes,) float64: 0 in leaves
+    count: np.ndarray  # (n_nodes,) int64: training rows
+
+    @property
+    def n_leaves(self) -> int:
+        return int((self.feature < 0).sum())
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """The arrays a tree is made of."""
+        return [field.name for field in fields(cls)]
+
+
+class Leaves:
+    """Which leaf each training row fell in."""
+
+    def __init__(self, nodes: np.ndarray, n_rows: int) -> None:
+        self.nodes = nodes  # (n_leaves,) node numbers
+        self.size = 1 if len(nodes) <= 1 << 8 else 2 if len(nodes) <= 1 << 16 else 4
+        self.data = np.empty(n_rows * self.size, dtype=np.uint8)
+
+    def add_values(self, values: np.ndarray, raw: np.ndarray, n_threads: int) -> None:
+        """Add each row's leaf value, of (n_leaves,) float64, to its raw prediction."""
+        kernels.add_leaf_values(self.data, self.size, values, raw, n_threads)
+
+    @property
+    def of_row(self) -> np.ndarray:
+        """(n_rows,): the leaf of each row, counted among `nodes`."""
+        return self.data.view({1: np.uint8, 2: np.uint16, 4: np.uint32}[self.size])
