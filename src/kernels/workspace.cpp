@@ -16,6 +16,7 @@ namespace {
 constexpr int64_t kChunk = 1024;         // rows partitioned at once: their bins are still near when the histogram needs them
 constexpr int64_t kSerialWork = 40000;   // (row, feature) pairs below which threads cost more than they bring
 constexpr int64_t kSerialScan = 6000;    // bins, likewise
+constexpr int64_t kColumnBytes = 1 << 20;  // pages larger than this get a copy by columns
 constexpr size_t kLine = 64;
 
 void lock(std::atomic_flag& flag) {
@@ -50,6 +51,39 @@ Workspace::Workspace(Layout layout, std::vector<Page> pages, int n_threads, int6
   for (auto& buffer : row_buffers_) buffer = Buffer(size_t(n_rows_) * sizeof(uint32_t));
   max_slots_ = std::max<int64_t>(4, max_histogram_bytes / ((layout_.n_cells + 1) * 16));
   scratch_.resize(n_threads_);
+  make_columns();
+}
+
+// A row of bins is what a histogram wants. To split a node only one bin of each row is needed, and fetching whole rows for it would
+// cost as much memory traffic again; so large pages keep a second copy by columns.
+void Workspace::make_columns() {
+  constexpr int64_t kTile = 256;
+  columns_.resize(pages_.size());
+  for (size_t p = 0; p < pages_.size(); ++p) {
+    const int64_t n = pages_[p].n_rows;
+    if (n * layout_.stride * layout_.n_groups < kColumnBytes) continue;
+    columns_[p] = Buffer(size_t(layout_.n_features) * n);
+    parallel(n_threads_, (n + kTile - 1) / kTile, [&](int, Tasks& tasks) {
+      for (int64_t task; (task = tasks.claim()) >= 0;) {
+        const int64_t begin = task * kTile, end = std::min(n, begin + kTile);
+        for (int f = 0; f < layout_.n_features; ++f) {
+          const uint8_t* from = pages_[p].bins + size_t(f / layout_.width) * n * layout_.stride + f % layout_.width;
+          uint8_t* to = columns_[p].as<uint8_t>() + size_t(f) * n;
+          for (int64_t i = begin; i < end; ++i) to[i] = from[i * layout_.stride];
+        }
+      }
+    });
+  }
+}
+
+const uint8_t* Workspace::column(int feature, size_t page, size_t& step) const {
+  const Page& p = pages_[page];
+  if (const uint8_t* columns = columns_[page].as<uint8_t>()) {
+    step = 1;
+    return columns + size_t(feature) * p.n_rows;
+  }
+  step = layout_.stride;
+  return p.bins + size_t(feature / layout_.width) * p.n_rows * layout_.stride + feature % layout_.width;
 }
 
 void Workspace::make_scratch(int n) {
@@ -301,15 +335,15 @@ void Workspace::split_rows(std::vector<Job>& jobs) {
       const Node& node = nodes_[job.node];
       const Range r = range(job.node, p);
       const int64_t first = r.begin + (task - part.first_task) * kChunk, n = std::min(kChunk, r.end - first);
-      const int group = node.split.feature / layout_.width;
-      const uint8_t* column = pages_[p].bins + size_t(group) * pages_[p].n_rows * layout_.stride + node.split.feature % layout_.width;
+      size_t step;
+      const uint8_t* bins = column(node.split.feature, p, step);
       const uint32_t* from_rows = job.implicit ? nullptr : rows(node.buffer, p) + first;
       const char* from_records = records(node.buffer, p) + first * record_size_;
       auto* left_rows = scratch.left_rows.as<uint32_t>();
       auto* right_rows = scratch.right_rows.as<uint32_t>();
       auto* left_records = scratch.left_records.as<char>();
       auto* right_records = scratch.right_records.as<char>();
-      const int64_t n_left = partition_any(record_size_, column, layout_.stride, job.goes_left, from_rows, uint32_t(first), from_records,
+      const int64_t n_left = partition_any(record_size_, bins, step, job.goes_left, from_rows, uint32_t(first), from_records,
                                            n, r.end - first - n, left_rows, left_records, right_rows, right_records);
       const int64_t n_right = n - n_left;
       // The left child fills the node's range from its begin, the right one from its end, chunk by chunk as they come.

@@ -98,6 +98,9 @@ class Workspace {
   uint32_t* rows(int buffer, size_t page) const { return row_buffers_[buffer].as<uint32_t>() + pages_[page].start; }
   char* records(int buffer, size_t page) const { return record_buffers_[buffer] + pages_[page].start * record_size_; }
   int64_t* cells(int slot) const { return slots_[slot]->cells.as<int64_t>(); }
+  void make_columns();
+  // The bins of a feature in a page: row r at pointer[r * step].
+  const uint8_t* column(int feature, size_t page, size_t& step) const;
   int padded_width() const { return (layout_.width + 3) / 4 * 4; }
 
   int take_slot(int node);
@@ -123,6 +126,7 @@ class Workspace {
   std::vector<Range> ranges_;  // (n_nodes, n_pages)
   Buffer row_buffers_[2];
   Buffer spare_records_;
+  std::vector<Buffer> columns_;  // of each page: (n_features, n_rows), for large pages; see column()
   char* record_buffers_[2] = {};
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<int> free_slots_;

@@ -12,6 +12,7 @@ from sapwood.data.pages import Pages
 from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.trees.grower import TreeConfig, grow_tree
+from sapwood.trees.tree import Leaves
 
 MASK = (1 << 64) - 1
 
@@ -45,10 +46,10 @@ def train(
         validation.raw = model.start_raw(validation.pages, n_threads)
     for callback in callbacks:
         callback.before_training(Round(model.n_rounds, model, rows, validation, loss))
-    workspace = rows.pages.workspace(n_threads)
+    workspace, leaves = rows.pages.workspace(n_threads), Leaves(rows.pages.n_rows)
     for round_ in range(model.n_rounds, max_iter):
         for output, records in enumerate(loss.records(rows.y, raw, rows.weight, n_threads)):
-            tree, leaves = grow_tree(workspace, model.binning, records, config, tree_key(seed, len(model.trees)))
+            tree = grow_tree(workspace, model.binning, records, config, tree_key(seed, len(model.trees)), leaves)
             if loss.renews_leaves:
                 steps = loss.leaf_values(rows.y, raw, rows.weight, leaves.of_row, len(leaves.nodes), n_threads)
                 tree.value[leaves.nodes] = steps * config.learning_rate

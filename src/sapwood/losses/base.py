@@ -39,6 +39,7 @@ class Loss:
 
     def __init__(self, n_outputs: int = 1) -> None:
         self.n_outputs = n_outputs
+        self._kept: np.ndarray | None = None
 
     def check_targets(self, y: np.ndarray) -> None:
         """Raise ValueError where the loss has no meaning for a target."""
@@ -55,9 +56,15 @@ class Loss:
         """The fixed-point gradients and hessians of each output."""
         single = self.constant_hessian and weight is None
         scale = Scale.covering(*self._extent(y, raw[0], weight, n_threads), constant_hessian=single)
-        out = Records.empty(len(y), scale)
+        out = Records(self._memory(1, len(y) * scale.record_size)[0], len(y), scale)
         out.sums = kernels.loss_records(self.kind, y, raw[0], weight, scale.gradient, scale.hessian, out.data, n_threads)
         yield out
+
+    def _memory(self, n_outputs: int, size: int) -> np.ndarray:
+        """(n_outputs, size) uint8, the same every round: a fresh one would cost the system its pages each time."""
+        if self._kept is None or self._kept.shape != (n_outputs, size):
+            self._kept = np.empty((n_outputs, size), dtype=np.uint8)
+        return self._kept
 
     def _extent(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> tuple[float, float]:
         if self.bounds is not None:

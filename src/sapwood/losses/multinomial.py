@@ -25,7 +25,7 @@ class MultinomialLogLoss(Loss):
 
     def records(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> Iterator[Records]:
         scale = Scale.covering(*self._extent(y, raw, weight, n_threads))
-        planes = np.empty((self.n_outputs, len(y) * 8), dtype=np.uint8)
+        planes = self._memory(self.n_outputs, len(y) * scale.record_size)
         sums = kernels.softmax_records(y, raw, weight, scale.gradient, scale.hessian, planes, n_threads)
         for data, output_sums in zip(planes, sums, strict=True):
             yield Records(data, len(y), scale, output_sums)

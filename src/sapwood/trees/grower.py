@@ -29,8 +29,10 @@ class TreeConfig:
     l2: float = 0.0
 
 
-def grow_tree(workspace: kernels.Workspace, binning: Binning, records: Records, config: TreeConfig, key: int) -> tuple[Tree, Leaves]:
-    """Grow one tree; its leaf values are Newton steps times the learning rate.
+def grow_tree(
+    workspace: kernels.Workspace, binning: Binning, records: Records, config: TreeConfig, key: int, leaves: Leaves
+) -> Tree:
+    """Grow one tree; its leaf values are Newton steps times the learning rate. `leaves` tells afterwards where the rows are.
 
     `key` tells this tree from all others of the model: whatever is random is a hash of it and of row, node or feature ids.
     """
@@ -39,7 +41,7 @@ def grow_tree(workspace: kernels.Workspace, binning: Binning, records: Records, 
     while chosen := frontier.choose():
         allowed = config.features.choose(key, 2 * np.repeat(chosen, 2) + np.tile([1, 2], len(chosen))) if config.features.chooses else None
         frontier.add(*workspace.advance(chosen, not frontier.full, allowed))
-    return _finish(workspace, binning, records, config)
+    return _finish(workspace, binning, records, config, leaves)
 
 
 def _start(workspace: kernels.Workspace, records: Records, config: TreeConfig, key: int) -> float:
@@ -63,11 +65,11 @@ def _start(workspace: kernels.Workspace, records: Records, config: TreeConfig, k
     )
 
 
-def _finish(workspace: kernels.Workspace, binning: Binning, records: Records, config: TreeConfig) -> tuple[Tree, Leaves]:
+def _finish(workspace: kernels.Workspace, binning: Binning, records: Records, config: TreeConfig, leaves: Leaves) -> Tree:
     """Freeze the nodes into a tree. Leaf values come from the exact sums of the rows' gradients, not from the histograms' rounded ones."""
     nodes = workspace.nodes()
     feature = nodes["feature"]
-    leaves = Leaves(np.flatnonzero(feature < 0), records.n_rows)
+    leaves.hold(np.flatnonzero(feature < 0))
     gradient, hessian, _ = workspace.finish(leaves.nodes.tolist(), leaves.data, leaves.size)
     scale = records.scale
     denominator = hessian / (1.0 if scale.constant_hessian else scale.hessian) + config.l2
@@ -77,7 +79,7 @@ def _finish(workspace: kernels.Workspace, binning: Binning, records: Records, co
     inner = feature >= 0
     threshold = np.zeros(len(feature))
     threshold[inner] = binning.thresholds(feature[inner], nodes["bin"][inner])
-    tree = Tree(
+    return Tree(
         feature=feature,
         threshold=threshold,
         bin=nodes["bin"],
@@ -88,4 +90,3 @@ def _finish(workspace: kernels.Workspace, binning: Binning, records: Records, co
         gain=np.minimum(nodes["gain"] * records.format().gradient_unit * records.format().gradient_unit, np.finfo(float).max),
         count=nodes["count"],
     )
-    return tree, leaves

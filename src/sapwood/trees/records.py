@@ -45,6 +45,11 @@ class Scale:
     def constant_hessian(self) -> bool:
         return self.hessian == 0.0
 
+    @property
+    def record_size(self) -> int:
+        """Bytes of a row's record."""
+        return 4 if self.constant_hessian else 8
+
 
 @dataclass
 class Records:
@@ -54,10 +59,6 @@ class Records:
     n_rows: int
     scale: Scale
     sums: tuple[int, int, int] = (0, 0, 0)
-
-    @classmethod
-    def empty(cls, n_rows: int, scale: Scale) -> Records:
-        return cls(np.empty(n_rows * (4 if scale.constant_hessian else 8), dtype=np.uint8), n_rows, scale)
 
     def format(self) -> Format:
         """How histograms of these records hold their sums: as precisely as the words allow, exactly where they can."""

@@ -37,12 +37,19 @@ class Tree:
 
 
 class Leaves:
-    """Which leaf each training row fell in."""
+    """Which leaf each training row fell in. Made once for a fit, filled by every tree."""
 
-    def __init__(self, nodes: np.ndarray, n_rows: int) -> None:
+    def __init__(self, n_rows: int) -> None:
+        self.memory = np.empty(n_rows, dtype=np.uint8)
+        self.n_rows = n_rows
+
+    def hold(self, nodes: np.ndarray) -> None:
+        """Make room for a tree whose leaves are these nodes."""
         self.nodes = nodes  # (n_leaves,) node numbers
         self.size = 1 if len(nodes) <= 1 << 8 else 2 if len(nodes) <= 1 << 16 else 4
-        self.data = np.empty(n_rows * self.size, dtype=np.uint8)
+        if len(self.memory) < self.n_rows * self.size:
+            self.memory = np.empty(self.n_rows * self.size, dtype=np.uint8)
+        self.data = self.memory[: self.n_rows * self.size]
 
     def add_values(self, values: np.ndarray, raw: np.ndarray, n_threads: int) -> None:
         """Add each row's leaf value, of (n_leaves,) float64, to its raw prediction."""
