@@ -10,7 +10,7 @@
 namespace sapwood {
 inline void prefetch(const void* p) { __builtin_prefetch(p, 0, 3); }
 
-inline constexpr int kAhead = 16;  // rows of bins asked for before they are needed
+inline constexpr int kAhead = 32;  // rows of bins asked for before they are needed
 
 // What a row adds to a bin, for each mode. `Cell` is one word or two.
 struct AddNarrow {
@@ -36,6 +36,9 @@ struct AddWide {
   }
 };
 
+inline constexpr int64_t kRowsAtOnce = 512;  // whose bins stay in the nearest cache while one block of features after the other is added
+inline constexpr int kFeaturesAtOnce = 16;   // whose sums nearly fit there too
+
 // Adds each row's value to the bin it falls in, for a group of features, two rows at a time (two independent chains of adds).
 //   bins     (n_rows, stride) uint8, row-major               IN
 //   rows     (n,) uint32, or null for first, first + 1, ...  IN
@@ -43,44 +46,53 @@ struct AddWide {
 //   offsets  (n_features,): where a feature's bins begin     IN   n_features is a multiple of four
 //   table    (total_bins,) Word                              IN/OUT
 template <class Add>
-inline void add_rows(const uint8_t* bins, size_t stride, const uint32_t* rows, uint32_t first, const void* records_, int64_t n, int n_features,
+void add_rows(const uint8_t* bins, size_t stride, const uint32_t* rows, uint32_t first, const void* records_, int64_t n, int n_features,
               const uint32_t* offsets, const Format& format, void* table_) {
   const Add add(format);
   using Word = typename Add::Word;
   auto* records = static_cast<const typename Add::Record*>(records_);
-  auto* table = static_cast<Word*>(table_);
-  auto row_bins = [&](int64_t i) { return bins + size_t(rows ? rows[i] : first + uint32_t(i)) * stride; };
-  int64_t i = 0;
-  for (; i + 1 < n; i += 2) {
-    const uint8_t* a = row_bins(i);
-    const uint8_t* b = row_bins(i + 1);
-    if (rows && i + kAhead + 1 < n) {
-      prefetch(row_bins(i + kAhead));
-      prefetch(row_bins(i + kAhead + 1));
+  Word* base[64];  // of each feature
+  for (int f = 0; f < n_features; ++f) base[f] = static_cast<Word*>(table_) + offsets[f];
+  Word values[kRowsAtOnce];
+  for (int64_t i = 0; rows && i < n && i < kAhead; ++i) prefetch(bins + size_t(rows[i]) * stride);
+  for (int64_t begin = 0; begin < n; begin += kRowsAtOnce) {
+    const int64_t end = begin + kRowsAtOnce < n ? begin + kRowsAtOnce : n;
+    for (int64_t i = begin; i < end; ++i) values[i - begin] = add.value(records[i]);
+    auto row_bins = [&](int64_t i) { return bins + size_t(rows ? rows[i] : first + uint32_t(i)) * stride; };
+    for (int block = 0; block < n_features; block += kFeaturesAtOnce) {
+      const int last = block + kFeaturesAtOnce < n_features ? block + kFeaturesAtOnce : n_features;
+      int64_t i = begin;
+      for (; i + 1 < end; i += 2) {
+        const uint8_t* a = row_bins(i);
+        const uint8_t* b = row_bins(i + 1);
+        if (rows && block == 0 && i + kAhead + 1 < n) {
+          prefetch(row_bins(i + kAhead));
+          prefetch(row_bins(i + kAhead + 1));
+        }
+        const Word va = values[i - begin], vb = values[i + 1 - begin];
+        for (int f = block; f < last; f += 4) {
+          uint32_t x, y;
+          std::memcpy(&x, a + f, 4);
+          std::memcpy(&y, b + f, 4);
+          Word* t = base[f];
+          t[uint8_t(x)] += va;
+          t[uint8_t(y)] += vb;
+          t = base[f + 1];
+          t[uint8_t(x >> 8)] += va;
+          t[uint8_t(y >> 8)] += vb;
+          t = base[f + 2];
+          t[uint8_t(x >> 16)] += va;
+          t[uint8_t(y >> 16)] += vb;
+          t = base[f + 3];
+          t[x >> 24] += va;
+          t[y >> 24] += vb;
+        }
+      }
+      if (i < end) {
+        const uint8_t* a = row_bins(i);
+        for (int f = block; f < last; ++f) base[f][a[f]] += values[i - begin];
+      }
     }
-    const Word va = add.value(records[i]), vb = add.value(records[i + 1]);
-    for (int f = 0; f < n_features; f += 4) {
-      uint32_t x, y;
-      std::memcpy(&x, a + f, 4);
-      std::memcpy(&y, b + f, 4);
-      Word* t = table + offsets[f];
-      t[uint8_t(x)] += va;
-      t[uint8_t(y)] += vb;
-      t = table + offsets[f + 1];
-      t[uint8_t(x >> 8)] += va;
-      t[uint8_t(y >> 8)] += vb;
-      t = table + offsets[f + 2];
-      t[uint8_t(x >> 16)] += va;
-      t[uint8_t(y >> 16)] += vb;
-      t = table + offsets[f + 3];
-      t[x >> 24] += va;
-      t[y >> 24] += vb;
-    }
-  }
-  if (i < n) {
-    const uint8_t* a = row_bins(i);
-    const Word va = add.value(records[i]);
-    for (int f = 0; f < n_features; ++f) table[offsets[f] + a[f]] += va;
   }
 }
 

@@ -7,48 +7,52 @@
 #include "histogram.hpp"
 
 namespace sapwood {
-// One side of a split: its rows and their records.
-template <class Record>
-struct Side {
-  uint32_t* rows;
-  Record* records;
-};
-
-// Writes each row and its record to the left or right side, in order. Both sides have room for n (+ 1) rows.
-//   column      bins of the split's feature: row r at column[r * stride]   IN
-//   rows        (n + ahead,) uint32, or null for first, first + 1, ...     IN
-//   goes_left   (256,) uint8: 1 for the bins that go left                  IN
-// Returns the number of rows that went left.
-template <class Record>
-inline int64_t partition_rows(const uint8_t* column, size_t stride, const uint8_t* goes_left, const uint32_t* rows, uint32_t first,
-                       const void* records_, int64_t n, int64_t ahead, uint32_t* left_rows, void* left_records_, uint32_t* right_rows,
-                       void* right_records_) {
-  auto* records = static_cast<const Record*>(records_);
-  auto* left_records = static_cast<Record*>(left_records_);
-  auto* right_records = static_cast<Record*>(right_records_);
-  constexpr int64_t kFar = 64;  // rows: a row takes about a nanosecond here
+// Asks of each row whether it goes left.
+//   column      bins of the split's feature: row r at column[r * step]   IN
+//   rows        (n + ahead,) uint32, or null for first, first + 1, ...   IN
+//   goes_left   (256,) uint8: 1 for the bins that go left                IN
+//   left        (n,) uint8                                               OUT
+// Returns the number of rows that go left.
+inline int64_t decide_rows(const uint8_t* column, size_t step, const uint8_t* goes_left, const uint32_t* rows, uint32_t first, int64_t n,
+                           int64_t ahead, uint8_t* left) {
+  constexpr int64_t kFar = 64;  // rows: each takes about a nanosecond here
   int64_t n_left = 0;
+  if (!rows) {
+    for (int64_t i = 0; i < n; ++i) n_left += left[i] = goes_left[column[size_t(first + uint32_t(i)) * step]];
+    return n_left;
+  }
+  const int64_t fetched = n + ahead - kFar;
   for (int64_t i = 0; i < n; ++i) {
-    if (rows && i + kFar < n + ahead) prefetch(column + size_t(rows[i + kFar]) * stride);
-    const uint32_t row = rows ? rows[i] : first + uint32_t(i);
-    const Record record = records[i];
-    const int64_t left = goes_left[column[size_t(row) * stride]];
-    left_rows[n_left] = row;
-    left_records[n_left] = record;
-    right_rows[i - n_left] = row;
-    right_records[i - n_left] = record;
-    n_left += left;
+    if (i < fetched) prefetch(column + size_t(rows[i + kFar]) * step);
+    n_left += left[i] = goes_left[column[size_t(rows[i]) * step]];
   }
   return n_left;
 }
 
-inline int64_t partition_any(int record_size, const uint8_t* column, size_t stride, const uint8_t* goes_left, const uint32_t* rows,
-                      uint32_t first, const void* records, int64_t n, int64_t ahead, uint32_t* left_rows, void* left_records,
-                      uint32_t* right_rows, void* right_records) {
-  return record_size == sizeof(Pair) ? partition_rows<Pair>(column, stride, goes_left, rows, first, records, n, ahead, left_rows,
-                                                            left_records, right_rows, right_records)
-                                     : partition_rows<Single>(column, stride, goes_left, rows, first, records, n, ahead, left_rows,
-                                                              left_records, right_rows, right_records);
+// Writes each row and its record to its side, in order.
+//   left   (n,) uint8                                              IN
+//   at     where the left side's rows begin, and the right side's  IN
+template <class Record>  // an integer of a record's size
+void scatter_rows_of(const uint8_t* left, const uint32_t* rows, uint32_t first, const void* records_, int64_t n, int64_t left_at,
+                     int64_t right_at, uint32_t* out_rows, void* out_records_) {
+  auto* records = static_cast<const Record*>(records_);
+  auto* out_records = static_cast<Record*>(out_records_);
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t to = left[i] ? left_at : right_at;
+    out_rows[to] = rows ? rows[i] : first + uint32_t(i);
+    out_records[to] = records[i];
+    left_at += left[i];
+    right_at += 1 - left[i];
+  }
+}
+
+inline void scatter_rows(int record_size, const uint8_t* left, const uint32_t* rows, uint32_t first, const void* records, int64_t n,
+                         int64_t left_at, int64_t right_at, uint32_t* out_rows, void* out_records) {
+  if (record_size == sizeof(Pair)) {
+    scatter_rows_of<uint64_t>(left, rows, first, records, n, left_at, right_at, out_rows, out_records);
+  } else {
+    scatter_rows_of<uint32_t>(left, rows, first, records, n, left_at, right_at, out_rows, out_records);
+  }
 }
 
 // Sums the whole gradients and hessians of a leaf's rows.

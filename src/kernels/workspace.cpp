@@ -1,5 +1,7 @@
 #include "workspace.hpp"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -17,7 +19,7 @@ constexpr int64_t kChunk = 1024;         // rows partitioned at once: their bins
 constexpr int64_t kSerialWork = 40000;   // (row, feature) pairs below which threads cost more than they bring
 constexpr int64_t kSerialScan = 6000;    // bins, likewise
 constexpr int64_t kColumnBytes = 1 << 20;  // pages larger than this get a copy by columns
-constexpr size_t kLine = 64;
+constexpr size_t kLine = 64, kHugePage = size_t(1) << 21;
 
 void lock(std::atomic_flag& flag) {
   for (int spin = 0; flag.test_and_set(std::memory_order_acquire); ++spin) {
@@ -29,8 +31,12 @@ bool better(const Split& a, const Split& b) { return a.gain > b.gain || (a.gain 
 
 }  // namespace
 
-Buffer::Buffer(size_t size) : memory_(std::aligned_alloc(kLine, (size + kLine - 1) / kLine * kLine + kLine)) {
+Buffer::Buffer(size_t size) {
+  const size_t unit = size < 2 * kHugePage ? kLine : kHugePage;
+  size = (size / unit + 1) * unit;
+  memory_.reset(std::aligned_alloc(unit, size));
   if (!memory_) throw std::bad_alloc();
+  if (unit == kHugePage) madvise(memory_.get(), size, MADV_HUGEPAGE);  // rows are visited far apart: fewer pages to look up
 }
 
 void Buffer::Free::operator()(void* p) const { std::free(p); }
@@ -93,10 +99,6 @@ void Workspace::make_scratch(int n) {
     const size_t table = size_t(layout_.n_cells + 1) * 16;
     s.table = Buffer(table);
     std::memset(s.table.as<char>(), 0, table);
-    s.left_rows = Buffer((kChunk + 1) * sizeof(uint32_t));
-    s.right_rows = Buffer((kChunk + 1) * sizeof(uint32_t));
-    s.left_records = Buffer((kChunk + 1) * sizeof(Pair));
-    s.right_records = Buffer((kChunk + 1) * sizeof(Pair));
   }
 }
 
@@ -339,25 +341,21 @@ void Workspace::split_rows(std::vector<Job>& jobs) {
       const uint8_t* bins = column(node.split.feature, p, step);
       const uint32_t* from_rows = job.implicit ? nullptr : rows(node.buffer, p) + first;
       const char* from_records = records(node.buffer, p) + first * record_size_;
-      auto* left_rows = scratch.left_rows.as<uint32_t>();
-      auto* right_rows = scratch.right_rows.as<uint32_t>();
-      auto* left_records = scratch.left_records.as<char>();
-      auto* right_records = scratch.right_records.as<char>();
-      const int64_t n_left = partition_any(record_size_, bins, step, job.goes_left, from_rows, uint32_t(first), from_records,
-                                           n, r.end - first - n, left_rows, left_records, right_rows, right_records);
+      uint8_t left[kChunk];
+      const int64_t n_left = decide_rows(bins, step, job.goes_left, from_rows, uint32_t(first), n, r.end - first - n, left);
       const int64_t n_right = n - n_left;
       // The left child fills the node's range from its begin, the right one from its end, chunk by chunk as they come.
       const int64_t left_at = r.begin + job.n_left[p].fetch_add(n_left, std::memory_order_relaxed);
       const int64_t right_at = r.end - job.n_right[p].fetch_add(n_right, std::memory_order_relaxed) - n_right;
       uint32_t* to_rows = rows(1 - node.buffer, p);
       char* to_records = records(1 - node.buffer, p);
-      std::memcpy(to_rows + left_at, left_rows, n_left * sizeof(uint32_t));
-      std::memcpy(to_rows + right_at, right_rows, n_right * sizeof(uint32_t));
-      std::memcpy(to_records + left_at * record_size_, left_records, n_left * record_size_);
-      std::memcpy(to_records + right_at * record_size_, right_records, n_right * record_size_);
+      scatter_rows(record_size_, left, from_rows, uint32_t(first), from_records, n, left_at, right_at, to_rows, to_records);
       if (!fused) continue;
-      if (job.left_slot >= 0) add_to_histogram(scratch, job.left_slot, alone, p, 0, left_rows, 0, left_records, n_left);
-      if (job.right_slot >= 0) add_to_histogram(scratch, job.right_slot, alone, p, 0, right_rows, 0, right_records, n_right);
+      auto add = [&](int slot, int64_t at, int64_t count) {
+        if (slot >= 0) add_to_histogram(scratch, slot, alone, p, 0, to_rows + at, 0, to_records + at * record_size_, count);
+      };
+      add(job.left_slot, left_at, n_left);
+      add(job.right_slot, right_at, n_right);
     }
     flush(scratch, alone);
   });

@@ -89,7 +89,6 @@ class Workspace {
     Buffer table;   // sums of rows not yet in their histogram
     int slot = -1;
     int64_t n_pending = 0;
-    Buffer left_rows, right_rows, left_records, right_records;
   };
   struct Job;
 

@@ -86,6 +86,7 @@ def _slices(rows: slice, step: int) -> list[slice]:
 def _aligned_zeros(n_groups: int, n_rows: int, stride: int) -> np.ndarray:
     """Zeros that begin on a cache line, so that a row of bins never straddles two."""
     size = n_groups * n_rows * stride
-    memory = np.zeros(size + 64, dtype=np.uint8)
+    memory = np.empty(size + 64, dtype=np.uint8)  # NumPy asks for huge pages for large arrays, but not for zeros
+    memory.fill(0)
     offset = -memory.ctypes.data % 64
     return memory[offset : offset + size].reshape(n_groups, n_rows, stride)
