@@ -38,7 +38,7 @@ inline void search(const double* cuts, int n_cuts, const double* x, int* bins) {
 //   missing  (n_features,) uint8: set to 1 where a value was missing     OUT
 template <class T>
 inline void bin_values_of(const void* x_, int64_t row_stride, int64_t feature_stride, int64_t n_rows, int n_features, const Cuts& cuts,
-                   uint8_t* out, int64_t row_step, int64_t feature_step, uint8_t* missing) {
+                          uint8_t* out, int64_t row_step, int64_t feature_step, uint8_t* missing) {
   auto* x = static_cast<const T*>(x_);
   constexpr int64_t kTile = 8 * kLanes;  // rows whose values stay in the nearest cache while all features are binned
   for (int64_t tile = 0; tile < n_rows; tile += kTile) {

@@ -19,8 +19,8 @@ struct Single {
   int32_t g;
 };
 
-inline constexpr int kGradientShift = 16;                        // wide gradient = narrow << 16 + residual
-inline constexpr int kHessianShift = 18;                         // wide hessian = narrow << 18 + residual
+inline constexpr int kGradientShift = 16;                           // wide gradient = narrow << 16 + residual
+inline constexpr int kHessianShift = 18;                            // wide hessian = narrow << 18 + residual
 inline constexpr int64_t kMaxGradient = 16383LL << kGradientShift;  // of a row, wide
 inline constexpr int64_t kMaxHessian = 8191LL << kHessianShift;
 

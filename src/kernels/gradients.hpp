@@ -171,7 +171,8 @@ inline void values_any(LossKind kind, const Rows& rows, double* out) {
 }
 
 // Records from gradients and hessians that are already there (a loss written in NumPy).
-inline RecordSums records_of(const double* g, const double* h, int64_t n, double gradient_scale, double hessian_scale, int record_size, void* out) {
+inline RecordSums records_of(const double* g, const double* h, int64_t n, double gradient_scale, double hessian_scale, int record_size,
+                             void* out) {
   RecordSums sums;
   for (int64_t i = 0; i < n; ++i) {
     const int64_t gi = to_int(splat(g[i] * gradient_scale))[0], hi = h ? to_int(splat(h[i] * hessian_scale))[0] : 1;
@@ -211,7 +212,7 @@ inline f64x4 softmax_terms(const double* raw, int64_t plane, int n_classes, int6
 //   sums     (n_classes,)                            OUT
 //   scratch  (n_classes, 4) float64
 inline void softmax_records(const double* y, const double* raw, const double* weight, int64_t n, int64_t plane, int n_classes,
-                     double gradient_scale, double hessian_scale, Pair* out, RecordSums* sums, double* scratch) {
+                            double gradient_scale, double hessian_scale, Pair* out, RecordSums* sums, double* scratch) {
   for (int64_t i = 0; i < n; i += 4) {
     const int count = n - i < 4 ? int(n - i) : 4;
     f64x4 top;
@@ -235,7 +236,7 @@ inline void softmax_records(const double* y, const double* raw, const double* we
 }
 
 inline void softmax_values(const double* y, const double* raw, const double* weight, int64_t n, int64_t plane, int n_classes, double* out,
-                    double* scratch) {
+                           double* scratch) {
   for (int64_t i = 0; i < n; i += 4) {
     const int count = n - i < 4 ? int(n - i) : 4;
     f64x4 top;

@@ -31,9 +31,7 @@ struct AddWide {
   typedef int64_t Word __attribute__((vector_size(16)));
   int gradient_shift, hessian_shift, count_bits;
   explicit AddWide(const Format& f) : gradient_shift(f.gradient_shift), hessian_shift(f.hessian_shift), count_bits(f.count_bits) {}
-  Word value(Pair r) const {
-    return Word{round_shift(r.g, gradient_shift), (round_shift(int64_t(r.h), hessian_shift) << count_bits) + 1};
-  }
+  Word value(Pair r) const { return Word{round_shift(r.g, gradient_shift), (round_shift(int64_t(r.h), hessian_shift) << count_bits) + 1}; }
 };
 
 inline constexpr int64_t kRowsAtOnce = 512;  // whose bins stay in the nearest cache while one block of features after the other is added
@@ -97,7 +95,7 @@ void add_rows(const uint8_t* bins, size_t stride, const uint32_t* rows, uint32_t
 }
 
 inline void add_rows_any(const uint8_t* bins, size_t stride, const uint32_t* rows, uint32_t first, const void* records, int64_t n,
-                  int n_features, const uint32_t* offsets, const Format& format, void* table) {
+                         int n_features, const uint32_t* offsets, const Format& format, void* table) {
   switch (format.mode) {
     case Mode::kNarrow: return add_rows<AddNarrow>(bins, stride, rows, first, records, n, n_features, offsets, format, table);
     case Mode::kWide: return add_rows<AddWide>(bins, stride, rows, first, records, n, n_features, offsets, format, table);
@@ -132,8 +130,8 @@ inline void narrow_records(Pair* records, int64_t n, uint32_t key, uint32_t firs
     const uint32_t random = hash_row(key, first_row + uint32_t(i));
     const int32_t g = records[i].g;
     const int32_t narrow_g = (g + int32_t(random & 0xffff)) >> kGradientShift;
-    records[i].g = int32_t(uint32_t(narrow_g) << (kGradientShift + 1)) + (g - int32_t(uint32_t(narrow_g) << kGradientShift)) +
-                   (1 << kGradientShift);
+    records[i].g =
+        int32_t(uint32_t(narrow_g) << (kGradientShift + 1)) + (g - int32_t(uint32_t(narrow_g) << kGradientShift)) + (1 << kGradientShift);
     const uint32_t h = records[i].h;
     const uint32_t narrow_h = (h + ((random >> 16) << (kHessianShift - 16))) >> kHessianShift;
     records[i].h = (narrow_h << (kHessianShift + 1)) + (h - (narrow_h << kHessianShift)) + (1u << kHessianShift);

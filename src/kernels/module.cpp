@@ -127,7 +127,7 @@ int record_size_of(const Bytes& records, int64_t n) {
 }
 
 std::tuple<int64_t, int64_t, int64_t> loss_records_py(int kind, In<double> y, In<double> raw, Weight weight, double gradient_scale,
-                                                   double hessian_scale, Bytes out, int n_threads) {
+                                                      double hessian_scale, Bytes out, int n_threads) {
   const Rows rows = as_rows(y, raw, weight);
   const LossKind loss = as_loss(kind);
   const int size = record_size_of(out, rows.n);
@@ -163,7 +163,8 @@ std::vector<std::tuple<int64_t, int64_t, int64_t>> softmax_records_py(In<double>
   const int64_t n = int64_t(y.size());
   const int n_classes = int(raw.shape(0));
   require(int64_t(raw.shape(1)) == n && (!weight || int64_t(weight->size()) == n), "y, raw and weight must have the same length");
-  require(int64_t(out.shape(0)) == n_classes && int64_t(out.shape(1)) == n * int64_t(sizeof(Pair)), "out must be (n_classes, n rows of 8 bytes)");
+  require(int64_t(out.shape(0)) == n_classes && int64_t(out.shape(1)) == n * int64_t(sizeof(Pair)),
+          "out must be (n_classes, n rows of 8 bytes)");
   std::mutex adding;
   std::vector<RecordSums> sums(n_classes);
   over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
@@ -225,7 +226,8 @@ void bin_table(AnyTable x, int first_feature, In<double> cuts, In<int64_t> cuts_
     require(n_cuts >= 0 && n_cuts <= 254, "a feature has 0 to 254 cuts");
   }
   const int64_t n_groups = (n_features + width - 1) / width;
-  require(first_row >= 0 && first_row + table.n_rows <= page_rows && int64_t(page.size()) >= n_groups * page_rows * stride, "page too small");
+  require(first_row >= 0 && first_row + table.n_rows <= page_rows && int64_t(page.size()) >= n_groups * page_rows * stride,
+          "page too small");
   std::mutex joining;
   over_rows(table.n_rows, n_threads, [&](int64_t begin, int64_t end) {
     std::vector<uint8_t> seen(n_features);
@@ -342,7 +344,8 @@ Layout make_layout(const In<int32_t>& n_bins, const In<uint8_t>& missing, const 
 }
 
 void check_page(const Layout& layout, const Bytes& page, int64_t n_rows) {
-  require(n_rows >= 0 && n_rows < int64_t(1) << 32 && int64_t(page.size()) >= int64_t(layout.n_groups) * n_rows * layout.stride, "page too small");
+  require(n_rows >= 0 && n_rows < int64_t(1) << 32 && int64_t(page.size()) >= int64_t(layout.n_groups) * n_rows * layout.stride,
+          "page too small");
   // Every bin becomes an index into a histogram.
   for (int group = 0; group < layout.n_groups; ++group) {
     const int first = group * layout.width, last = std::min(layout.n_features, first + layout.width);
@@ -368,7 +371,8 @@ NB_MODULE(SAPWOOD_MODULE, m) {
   m.def("supports_avx2", [] {
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("fma");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+           __builtin_cpu_supports("fma");
 #else
     return false;
 #endif
@@ -410,11 +414,14 @@ NB_MODULE(SAPWOOD_MODULE, m) {
         "stride"_a, "missing"_a, "n_threads"_a, release);
   m.def("add_tree", &add_tree, "page"_a, "n_rows"_a, "width"_a, "stride"_a, "missing_bin"_a, "feature"_a, "bin"_a, "left"_a, "right"_a,
         "missing_left"_a, "value"_a, "raw"_a, "n_threads"_a, release);
-  m.def("hash_rows", [](int64_t n, uint64_t key) {
-    std::vector<uint32_t> out(n);
-    for (int64_t i = 0; i < n; ++i) out[i] = hash_row(row_key(key, uint64_t(i)), uint32_t(i));
-    return to_numpy<uint32_t>(out);
-  }, "n"_a, "key"_a);
+  m.def(
+      "hash_rows",
+      [](int64_t n, uint64_t key) {
+        std::vector<uint32_t> out(n);
+        for (int64_t i = 0; i < n; ++i) out[i] = hash_row(row_key(key, uint64_t(i)), uint32_t(i));
+        return to_numpy<uint32_t>(out);
+      },
+      "n"_a, "key"_a);
 
   nb::class_<OwnedWorkspace>(m, "Workspace")
       .def(
@@ -445,7 +452,8 @@ NB_MODULE(SAPWOOD_MODULE, m) {
             require(records.size() == size_t(n) * (Mode(mode) == Mode::kSingle ? sizeof(Single) : sizeof(Pair)), "records do not fit");
             require(count_bits > 0 && count_bits < 48 && n < int64_t(1) << count_bits, "count_bits too small");
             require(gradient_shift >= 0 && gradient_shift < 31 && hessian_shift >= 0 && hessian_shift < 31, "shift out of range");
-            require(!allowed || int(allowed->size()) == self.workspace->layout().n_features, "allowed must have one entry for each feature");
+            require(!allowed || int(allowed->size()) == self.workspace->layout().n_features,
+                    "allowed must have one entry for each feature");
             self.records = records;
             const Format format{Mode(mode), count_bits, gradient_shift, hessian_shift};
             const Rules rules{l2, hessian_unit, min_hessian, min_gain, noise, std::max<int64_t>(1, min_count)};
@@ -533,7 +541,8 @@ NB_MODULE(SAPWOOD_MODULE, m) {
           [](Scorer* self, In<int64_t> begin, In<int32_t> feature, In<double> threshold, In<int32_t> left, In<int32_t> right,
              In<uint8_t> missing_left, In<double> value, int n_features, int n_outputs) {
             const size_t n_nodes = feature.size();
-            require(begin.size() >= 1 && begin.data()[0] == 0 && begin.data()[begin.size() - 1] == int64_t(n_nodes), "trees must cover the nodes");
+            require(begin.size() >= 1 && begin.data()[0] == 0 && begin.data()[begin.size() - 1] == int64_t(n_nodes),
+                    "trees must cover the nodes");
             require(threshold.size() == n_nodes && left.size() == n_nodes && right.size() == n_nodes && missing_left.size() == n_nodes &&
                         value.size() == n_nodes,
                     "node arrays must have the same length");
@@ -551,8 +560,8 @@ NB_MODULE(SAPWOOD_MODULE, m) {
               }
               for (int64_t i = 1; i < n; ++i) require(parents[i], "a node has no parent");
             }
-            const Trees trees{begin.data(), feature.data(), threshold.data(), left.data(), right.data(), missing_left.data(), value.data(),
-                              int64_t(begin.size()) - 1};
+            const Trees trees{begin.data(), feature.data(),      threshold.data(), left.data(),
+                              right.data(), missing_left.data(), value.data(),     int64_t(begin.size()) - 1};
             new (self) Scorer(trees, n_features, n_outputs);
           },
           "begin"_a, "feature"_a, "threshold"_a, "left"_a, "right"_a, "missing_left"_a, "value"_a, "n_features"_a, "n_outputs"_a)

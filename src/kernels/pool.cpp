@@ -18,9 +18,9 @@ inline void relax() {
 #endif
 }
 
-constexpr int kRegions = 64;       // regions open at once; a caller that finds none free works alone
+constexpr int kRegions = 64;  // regions open at once; a caller that finds none free works alone
 constexpr int kMaxWorkers = 255;
-constexpr int kSpins = 4000;       // of an idle worker before it sleeps: some tens of microseconds
+constexpr int kSpins = 4000;  // of an idle worker before it sleeps: some tens of microseconds
 
 // `state` counts the workers inside, in the low bits, above `kOpen` while others may still enter.
 struct Region {
@@ -52,7 +52,7 @@ struct Region {
 
 struct Pool {
   Region regions[kRegions];
-  std::atomic<uint32_t> epoch{0};    // moves on with every region: what sleeping workers wait for
+  std::atomic<uint32_t> epoch{0};  // moves on with every region: what sleeping workers wait for
   std::atomic<int> sleepers{0};
   std::atomic<int> n_workers{0};
   std::mutex growing;

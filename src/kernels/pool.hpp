@@ -31,8 +31,7 @@ void run_region(int n_threads, int64_t n_tasks, Body body, void* context);
 
 template <class F>
 void parallel(int n_threads, int64_t n_tasks, F&& f) {
-  run_region(
-      n_threads, n_tasks, [](void* context, int participant, Tasks& tasks) { (*static_cast<F*>(context))(participant, tasks); }, &f);
+  run_region(n_threads, n_tasks, [](void* context, int participant, Tasks& tasks) { (*static_cast<F*>(context))(participant, tasks); }, &f);
 }
 
 }  // namespace sapwood

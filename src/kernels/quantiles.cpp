@@ -106,7 +106,7 @@ std::vector<double> cut_points(const Distinct& column, int max_bins) {
     return cuts;
   }
   const double share = std::accumulate(weights.begin(), weights.end(), 0.0) / max_bins;
-  double light = 0;      // weight of the values that share bins, still to be placed
+  double light = 0;  // weight of the values that share bins, still to be placed
   int bins_left = max_bins;
   for (double w : weights) {
     if (w >= share) {

@@ -13,11 +13,11 @@
 namespace sapwood {
 namespace {
 
-constexpr int kRows = 64;        // of a block: two vectors
+constexpr int kRows = 64;  // of a block: two vectors
 constexpr int kMaxLeaves = 64;
 constexpr int kMaxPlanes = kMaxLeaves / 8;
-constexpr int kMaxCuts = 254;    // so that bins, and one for missing values, fit a byte
-constexpr int kFewRows = 16;     // below that, walking is faster than preparing a block
+constexpr int kMaxCuts = 254;  // so that bins, and one for missing values, fit a byte
+constexpr int kFewRows = 16;   // below that, walking is faster than preparing a block
 
 typedef int8_t i8x32 __attribute__((vector_size(32)));
 
@@ -32,8 +32,10 @@ inline i8x32 fill32(int8_t x) { return i8x32{} + x; }
 // For each byte, the number of its lowest set bit, or at least 128 where none is set.
 inline void lowest_bits(i8x32 v, uint8_t* out) {
 #if defined(__AVX2__)
-  const __m256i low = _mm256_setr_epi8(-128, 0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0, -128, 0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0);
-  const __m256i high = _mm256_setr_epi8(-128, 4, 5, 4, 6, 4, 5, 4, 7, 4, 5, 4, 6, 4, 5, 4, -128, 4, 5, 4, 6, 4, 5, 4, 7, 4, 5, 4, 6, 4, 5, 4);
+  const __m256i low =
+      _mm256_setr_epi8(-128, 0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0, -128, 0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0);
+  const __m256i high =
+      _mm256_setr_epi8(-128, 4, 5, 4, 6, 4, 5, 4, 7, 4, 5, 4, 6, 4, 5, 4, -128, 4, 5, 4, 6, 4, 5, 4, 7, 4, 5, 4, 6, 4, 5, 4);
   const __m256i x = (__m256i)v, nibble = _mm256_set1_epi8(15);
   const __m256i a = _mm256_shuffle_epi8(low, _mm256_and_si256(x, nibble));
   const __m256i b = _mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi16(x, 4), nibble));

@@ -12,9 +12,9 @@ namespace sapwood {
 
 // The nodes of all trees, end to end. Children are numbered within their tree, and larger than their parent.
 struct Trees {
-  const int64_t* begin;         // (n_trees + 1,)
-  const int32_t* feature;       // -1 in a leaf
-  const double* threshold;      // x <= threshold goes left
+  const int64_t* begin;     // (n_trees + 1,)
+  const int32_t* feature;   // -1 in a leaf
+  const double* threshold;  // x <= threshold goes left
   const int32_t* left;
   const int32_t* right;
   const uint8_t* missing_left;
@@ -64,17 +64,17 @@ class Scorer {
   void add_striking(const Table& table, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const;
 
   int n_features_, n_outputs_;
-  bool strikes_ = true;                // whether all trees are small enough
-  std::vector<int64_t> begin_;         // of each tree's nodes
+  bool strikes_ = true;         // whether all trees are small enough
+  std::vector<int64_t> begin_;  // of each tree's nodes
   std::vector<Walk> nodes_;
   std::vector<double> values_;
-  std::vector<int32_t> used_;          // features that any node asks for
-  std::vector<double> cuts_;           // their thresholds, end to end
+  std::vector<int32_t> used_;  // features that any node asks for
+  std::vector<double> cuts_;   // their thresholds, end to end
   std::vector<int64_t> cuts_begin_;
   std::vector<Strike> strike_list_;
-  std::vector<int64_t> plane_begin_;   // of each (tree, plane)'s strikes
-  std::vector<int64_t> tree_plane_;    // (n_trees + 1,) first plane of each tree
-  std::vector<double> leaf_values_;    // left to right
+  std::vector<int64_t> plane_begin_;  // of each (tree, plane)'s strikes
+  std::vector<int64_t> tree_plane_;   // (n_trees + 1,) first plane of each tree
+  std::vector<double> leaf_values_;   // left to right
   std::vector<int64_t> leaf_begin_;
 };
 

@@ -9,12 +9,12 @@ namespace sapwood {
 
 // The rules a split must keep, in the units of the histogram.
 struct Rules {
-  double l2 = 0;             // added to hessians (real units)
-  double hessian_unit = 1;   // what one unit of a histogram's hessian is worth
-  double min_hessian = 0;    // of a child (real units)
-  double min_gain = 0;       // in squared gradient units of the histogram
-  double noise = 0;          // gain that rounding alone may show, times count / hessian
-  int64_t min_count = 1;     // of a child
+  double l2 = 0;            // added to hessians (real units)
+  double hessian_unit = 1;  // what one unit of a histogram's hessian is worth
+  double min_hessian = 0;   // of a child (real units)
+  double min_gain = 0;      // in squared gradient units of the histogram
+  double noise = 0;         // gain that rounding alone may show, times count / hessian
+  int64_t min_count = 1;    // of a child
 };
 
 // A split: rows whose bin is at most `bin` go left; those in the missing bin go left if `missing_left`.
@@ -111,7 +111,8 @@ inline void scan_feature(const int64_t* cells, int n, bool has_missing_bin, cons
   }
 }
 
-inline void scan(const int64_t* cells, int n, bool has_missing_bin, const Format& format, const Rules& rules, const Sums& node, Split& best) {
+inline void scan(const int64_t* cells, int n, bool has_missing_bin, const Format& format, const Rules& rules, const Sums& node,
+                 Split& best) {
   scan_feature(cells, n, has_missing_bin, format, rules, node, best);
 }
 

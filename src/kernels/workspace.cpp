@@ -15,9 +15,9 @@
 namespace sapwood {
 namespace {
 
-constexpr int64_t kChunk = 1024;         // rows partitioned at once: their bins are still near when the histogram needs them
-constexpr int64_t kSerialWork = 40000;   // (row, feature) pairs below which threads cost more than they bring
-constexpr int64_t kSerialScan = 6000;    // bins, likewise
+constexpr int64_t kChunk = 1024;           // rows partitioned at once: their bins are still near when the histogram needs them
+constexpr int64_t kSerialWork = 40000;     // (row, feature) pairs below which threads cost more than they bring
+constexpr int64_t kSerialScan = 6000;      // bins, likewise
 constexpr int64_t kColumnBytes = 1 << 20;  // pages larger than this get a copy by columns
 constexpr size_t kLine = 64, kHugePage = size_t(1) << 21;
 
@@ -44,9 +44,9 @@ void Buffer::Free::operator()(void* p) const { std::free(p); }
 // A node being split.
 struct Workspace::Job {
   int node, left = -1, right = -1;
-  bool implicit = false;                 // the root: its rows are 0, 1, 2, ...
-  int left_slot = -1, right_slot = -1;   // histograms to build, or -1
-  bool subtract = false;                 // the larger child's histogram is the parent's less the smaller child's
+  bool implicit = false;                // the root: its rows are 0, 1, 2, ...
+  int left_slot = -1, right_slot = -1;  // histograms to build, or -1
+  bool subtract = false;                // the larger child's histogram is the parent's less the smaller child's
   uint8_t goes_left[256] = {};
   std::unique_ptr<std::atomic<int64_t>[]> n_left, n_right;  // (n_pages,)
 };
@@ -331,7 +331,8 @@ void Workspace::split_rows(std::vector<Job>& jobs) {
     Scratch& scratch = scratch_[participant];
     const bool alone = n_threads == 1;
     for (int64_t task; (task = tasks.claim()) >= 0;) {
-      const Part& part = *(std::upper_bound(parts.begin(), parts.end(), task, [](int64_t t, const Part& q) { return t < q.first_task; }) - 1);
+      const Part& part =
+          *(std::upper_bound(parts.begin(), parts.end(), task, [](int64_t t, const Part& q) { return t < q.first_task; }) - 1);
       Job& job = *part.job;
       const size_t p = part.page;
       const Node& node = nodes_[job.node];
@@ -397,7 +398,8 @@ void Workspace::build_histograms(std::vector<Job>& jobs) {
   parallel(n_threads, n_tasks, [&](int participant, Tasks& tasks) {
     Scratch& scratch = scratch_[participant];
     for (int64_t task; (task = tasks.claim()) >= 0;) {
-      const Part& part = *(std::upper_bound(parts.begin(), parts.end(), task, [](int64_t t, const Part& q) { return t < q.first_task; }) - 1);
+      const Part& part =
+          *(std::upper_bound(parts.begin(), parts.end(), task, [](int64_t t, const Part& q) { return t < q.first_task; }) - 1);
       const Range r = range(part.node, part.page);
       const int64_t first = r.begin + (task - part.first_task) * kBlockRows, n = std::min<int64_t>(kBlockRows, r.end - first);
       const int buffer = nodes_[part.node].buffer;
@@ -483,7 +485,8 @@ void Workspace::finish(const std::vector<int>& leaves, Sums* sums, void* leaf_of
   const int n_threads = n_rows_ < 20000 ? 1 : n_threads_;
   parallel(n_threads, n_tasks, [&](int, Tasks& tasks) {
     for (int64_t task; (task = tasks.claim()) >= 0;) {
-      const Part& part = *(std::upper_bound(parts.begin(), parts.end(), task, [](int64_t t, const Part& q) { return t < q.first_task; }) - 1);
+      const Part& part =
+          *(std::upper_bound(parts.begin(), parts.end(), task, [](int64_t t, const Part& q) { return t < q.first_task; }) - 1);
       const int node = leaves[part.leaf], buffer = nodes_[node].buffer;
       const Range r = range(node, part.page);
       const int64_t first = r.begin + (task - part.first_task) * kRows, n = std::min(kRows, r.end - first);

@@ -16,7 +16,9 @@ class Buffer {
   Buffer() = default;
   explicit Buffer(size_t size);
   template <class T>
-  T* as() const { return static_cast<T*>(memory_.get()); }
+  T* as() const {
+    return static_cast<T*>(memory_.get());
+  }
 
  private:
   struct Free {
@@ -38,9 +40,9 @@ struct Layout {
   int width = 0;   // features of a group
   int stride = 0;  // bytes of a row in a group
   int n_groups = 0;
-  std::vector<uint32_t> offsets;  // (n_groups * padded width + 1,): where a feature's bins begin in a histogram
-  std::vector<int32_t> n_bins;    // (n_features,) with the missing bin
-  std::vector<uint8_t> missing;   // (n_features,) has a missing bin
+  std::vector<uint32_t> offsets;     // (n_groups * padded width + 1,): where a feature's bins begin in a histogram
+  std::vector<int32_t> n_bins;       // (n_features,) with the missing bin
+  std::vector<uint8_t> missing;      // (n_features,) has a missing bin
   std::vector<int32_t> missing_bin;  // (n_features,): where missing values fall, seen in training or not
   int64_t n_cells = 0;
 };

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -24,7 +24,7 @@ class Rows:
     pages: Pages
     y: np.ndarray  # (n_rows,) float64
     weight: np.ndarray | None  # (n_rows,) float64
-    raw: np.ndarray | None = None  # (n_outputs, n_rows) float64
+    raw: np.ndarray = field(init=False)  # (n_outputs, n_rows) float64; training fills it
 
 
 def train(
@@ -55,10 +55,10 @@ def train(
                 tree.value[leaves.nodes] = steps * config.learning_rate
             model.append(tree)
             leaves.add_values(tree.value[leaves.nodes], raw[output], n_threads)
-            if validation is not None and validation.raw is not None:
+            if validation is not None:
                 model.add_tree(tree, validation.pages, validation.raw[output], n_threads)
         # Every callback hears every round.
-        if any([callback.after_round(Round(round_ + 1, model, rows, validation, loss)) for callback in callbacks]):
+        if any(callback.after_round(Round(round_ + 1, model, rows, validation, loss)) for callback in callbacks):
             break
     return model
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from sapwood.losses import OLDER_NAMES, REGRESSION
 from sapwood.trees.frontier import FRONTIERS
@@ -41,11 +41,11 @@ COMMON = {
     "max_bins": Parameter(255, [Interval(Integral, 2, 255, closed="both")], "The most bins of a feature, besides the one for missing values."),
     "categorical_features": Parameter("from_dtype", ["array-like", StrOptions({"from_dtype"}), None], "Not yet: leave at the default."),
     "monotonic_cst": Parameter(None, ["array-like", dict, None], "Not yet: leave at None."),
-    "interaction_cst": Parameter(None, [Iterable, StrOptions({"pairwise", "no_interactions"}), None], "Not yet: leave at None."),
+    "interaction_cst": Parameter(None, [list, tuple, StrOptions({"pairwise", "no_interactions"}), None], "Not yet: leave at None."),
     "warm_start": Parameter(False, ["boolean"], "Whether `fit` goes on from the last model."),
     "early_stopping": Parameter("auto", [StrOptions({"auto"}), "boolean"], "Whether to stop when the score no longer improves; 'auto': with X_val, or above 10,000 rows."),
     "scoring": Parameter("loss", [str, callable, None], "What early stopping watches: 'loss', or any scikit-learn scorer; None for the estimator's own."),
-    "validation_fraction": Parameter(0.1, [_positive(Real, "neither", 0, 1), _positive(Integral), None], "The share (or number) of rows kept aside for early stopping; None: watch the training score."),
+    "validation_fraction": Parameter(0.1, [_positive(RealNotInt, "neither", 0, 1), _positive(Integral), None], "The share (or number) of rows kept aside for early stopping; None: watch the training score."),
     "n_iter_no_change": Parameter(10, [_positive(Integral)], "How many rounds without improvement end training."),
     "tol": Parameter(1e-7, [_positive(Real, low=0)], "What counts as improvement must exceed this."),
     "verbose": Parameter(0, ["verbose"], "Print a line a round."),

@@ -13,7 +13,14 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_array, check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
 
 from sapwood import config, kernels
 from sapwood.boosting import Rows, train
@@ -38,6 +45,8 @@ class BaseBoosting(BaseEstimator):
     _parameters: ClassVar[dict[str, config.Parameter]]
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
     model_: Model
+    train_score_: np.ndarray
+    validation_score_: np.ndarray
 
     def __new__(cls, *args: Any, **kwargs: Any) -> BaseBoosting:
         known = inspect.signature(cls.__init__).parameters
@@ -85,9 +94,7 @@ class BaseBoosting(BaseEstimator):
         n_threads = resolve_threads(self.n_jobs)
         previous = getattr(self, "model_", None) if self.warm_start else None
         if previous is not None and self.max_iter < previous.n_rounds:
-            raise ValueError(
-                f"max_iter={self.max_iter} must be larger than or equal to n_iter_={previous.n_rounds} when warm_start=True"
-            )
+            raise ValueError(f"max_iter={self.max_iter} must be larger than or equal to n_iter_={previous.n_rounds} when warm_start=True")
         table = self._table(X, reset=previous is None)
         y, loss = self._targets(y, table.n_rows, previous)
         weight = self._weights(sample_weight, y, table.n_rows, "sample_weight")
@@ -153,7 +160,7 @@ class BaseBoosting(BaseEstimator):
                 raise ValueError(f"Found array with 0 {what} (shape={tuple(X.shape)}) while a minimum of 1 is required.")
             return frame_table(X)
         if isinstance(X, np.ma.MaskedArray):  # what is masked is missing
-            X = X.astype(np.float64).filled(np.nan)
+            X = np.ma.filled(X.astype(np.float64), np.nan)
         return ArrayTable(validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False))
 
     def _weights(self, weight: Any, y: np.ndarray, n_rows: int, name: str) -> np.ndarray | None:
@@ -214,7 +221,7 @@ class BaseBoosting(BaseEstimator):
                 raw, y = rows.raw[:, chosen].T, self._original_targets(rows.y[chosen])
                 known = copy.copy(self)
                 known.model_ = state.model
-                known._raw_predict = lambda X: raw  # the rows are known: no need to walk the trees again
+                known.__dict__["_raw_predict"] = lambda X: raw  # the rows are known: no need to walk the trees again
                 weights = {} if rows.weight is None else {"sample_weight": rows.weight[chosen]}
                 return float(scorer(known, np.empty((len(y), self.n_features_in_)), y, **weights))
 
@@ -397,6 +404,8 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting):
     1.0
     """
 
+    classes_: np.ndarray
+
     _parameters: ClassVar = config.CLASSIFIER
     _parameter_constraints: ClassVar = config.constraints(config.CLASSIFIER)
 
@@ -540,7 +549,9 @@ def _check_numbers(y: Any, n_rows: int, name: str) -> np.ndarray:
     broken = ~np.isfinite(y)
     if broken.any():
         row = int(np.argmax(broken))
-        raise ValueError(f"Input {name} contains NaN, infinity or a value too large: {broken.sum()} in all, the first in row {row} ({y[row]})")
+        raise ValueError(
+            f"Input {name} contains NaN, infinity or a value too large: {broken.sum()} in all, the first in row {row} ({y[row]})"
+        )
     check_consistent_length(np.empty((n_rows, 0)), y)
     return np.ascontiguousarray(y)
 

@@ -6,7 +6,7 @@ Set the environment variable SAPWOOD_KERNELS to `baseline` or `avx2` to choose.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sapwood import _kernels_baseline
 
@@ -27,9 +27,4 @@ def _choose() -> Any:
 _module = _choose()
 name = "avx2" if _module is not _kernels_baseline else "baseline"
 
-if TYPE_CHECKING:
-
-    def __getattr__(attribute: str) -> Any: ...
-
-else:
-    globals().update({key: value for key, value in vars(_module).items() if not key.startswith("_")})
+globals().update({key: value for key, value in vars(_module).items() if not key.startswith("_")})

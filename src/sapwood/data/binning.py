@@ -36,9 +36,7 @@ class Binning:
         return np.where(inside, self.cuts[np.where(inside, at, 0)] if len(self.cuts) else np.inf, np.inf)
 
     @classmethod
-    def fit(
-        cls, table: Table, max_bins: int, weight: np.ndarray | None, rows: np.ndarray | None, seed: int, n_threads: int
-    ) -> Binning:
+    def fit(cls, table: Table, max_bins: int, weight: np.ndarray | None, rows: np.ndarray | None, seed: int, n_threads: int) -> Binning:
         """Choose cut points from (a sample of) the rows of a table: all of them, or the given ones."""
         n = table.n_rows if rows is None else len(rows)
         if n > SAMPLE_ROWS:

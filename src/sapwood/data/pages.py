@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from sapwood import kernels
@@ -55,7 +57,7 @@ class Pages:
     def take(self, rows: np.ndarray) -> Pages:
         """Some of the rows, in one page."""
         starts = np.cumsum([0] + [page.shape[1] for page in self.pages])
-        parts = [page[:, rows[(rows >= a) & (rows < b)] - a] for page, a, b in zip(self.pages, starts, starts[1:], strict=True)]
+        parts = [page[:, rows[(rows >= a) & (rows < b)] - a] for page, (a, b) in zip(self.pages, pairwise(starts), strict=True)]
         return Pages(self.binning, [np.concatenate(parts, axis=1)], self.missing, self.width)
 
     def cut(self, n_pages: int) -> Pages:

@@ -128,14 +128,16 @@ def _read_column(name: str, series: nw.Series) -> np.ndarray:
         nw.Duration: "turn it into a number (e.g. seconds)",
     }
     fix = next((text for kind, text in fixes.items() if isinstance(dtype, kind)), "turn it into numbers or drop it")
-    raise ValueError(f"Column {name!r} has dtype {series.to_native().dtype if hasattr(series.to_native(), 'dtype') else dtype}, "
-                     f"which is not a number: {fix}")
+    raise ValueError(
+        f"Column {name!r} has dtype {series.to_native().dtype if hasattr(series.to_native(), 'dtype') else dtype}, "
+        f"which is not a number: {fix}"
+    )
 
 
 def frame_table(X: Any) -> FrameTable:
     """The columns of a data frame as arrays; an error names the first column that is not made of numbers."""
     frame = nw.from_native(X, eager_only=True)
-    columns = [_read_column(name, frame[name]) for name in frame.columns]
+    columns = [_read_column(series.name, series) for series in frame.iter_columns()]
     return FrameTable(columns)
 
 

@@ -17,7 +17,13 @@ class AbsoluteError(Loss):
         return self.leaf_values(y, np.zeros((1, len(y))), weight, everywhere, 1, 1)
 
     def leaf_values(
-        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, leaf_of_row: np.ndarray, n_leaves: int, n_threads: int
+        self,
+        y: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray | None,
+        leaf_of_row: np.ndarray,
+        n_leaves: int,
+        n_threads: int,
     ) -> np.ndarray:
         values = np.empty(n_leaves)
         kernels.leaf_quantiles(leaf_of_row.astype(np.uint32, copy=False), y, raw[0], weight, 0.5, values, n_threads)

@@ -73,13 +73,18 @@ class Loss:
         extent = kernels.loss_extent(self.kind, y, raw, weight, n_threads)
         if not np.isfinite(extent).all():
             raise FloatingPointError(
-                f"loss={self.name!r} has no finite gradient any more: the target or sample_weight is too large, "
-                "or learning_rate too high"
+                f"loss={self.name!r} has no finite gradient any more: the target or sample_weight is too large, or learning_rate too high"
             )
         return extent
 
     def leaf_values(
-        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, leaf_of_row: np.ndarray, n_leaves: int, n_threads: int
+        self,
+        y: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray | None,
+        leaf_of_row: np.ndarray,
+        n_leaves: int,
+        n_threads: int,
     ) -> np.ndarray:
         """(n_leaves,) float64: the best step of each leaf, where `renews_leaves`."""
         raise TypeError(f"{type(self).__name__} does not renew leaves")

@@ -15,9 +15,7 @@ class Poisson(Loss):
     def check_targets(self, y: np.ndarray) -> None:
         if (y < 0).any() or not (y > 0).any():
             row = int(np.argmin(y))
-            raise ValueError(
-                f"loss='poisson' requires non-negative y and sum(y) > 0; got y={y[row]:g} in row {row} and sum(y)={y.sum():g}"
-            )
+            raise ValueError(f"loss='poisson' requires non-negative y and sum(y) > 0; got y={y[row]:g} in row {row} and sum(y)={y.sum():g}")
 
     def raw_of(self, value: float) -> float:
         return math.log(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -127,7 +128,12 @@ class Model:
 
     def to_bytes(self) -> bytes:
         """The model as data: the same model gives the same bytes."""
-        arrays = {"base_score": self.base_score, "cuts": self.binning.cuts, "cuts_begin": self.binning.begin, **self.arrays()}
+        arrays = {
+            "base_score": self.base_score,
+            "cuts": self.binning.cuts,
+            "cuts_begin": self.binning.begin,
+            **self.arrays(),
+        }
         return file.pack(arrays, {"loss": self.loss, "link": self.link, "best_round": self.best_round})
 
     @classmethod
@@ -135,10 +141,9 @@ class Model:
         """The model that `to_bytes` wrote. Raises ModelFormatError for anything else."""
         arrays, about = file.unpack(data)
         cuts, begin = arrays["cuts"], arrays["cuts_begin"]
-        binning = Binning([cuts[a:b] for a, b in zip(begin, begin[1:], strict=False)])
+        binning = Binning([cuts[a:b] for a, b in itertools.pairwise(begin)])
         trees = [
-            Tree(**{name: arrays[name][a:b] for name in Tree.names()})
-            for a, b in zip(arrays["begin"], arrays["begin"][1:], strict=False)
+            Tree(**{name: arrays[name][a:b] for name in Tree.names()}) for a, b in zip(arrays["begin"], arrays["begin"][1:], strict=False)
         ]
         model = cls(binning, arrays["base_score"], about["loss"], about["link"], trees)
         model.best_round = about["best_round"]

@@ -29,9 +29,7 @@ class TreeConfig:
     l2: float = 0.0
 
 
-def grow_tree(
-    workspace: kernels.Workspace, binning: Binning, records: Records, config: TreeConfig, key: int, leaves: Leaves
-) -> Tree:
+def grow_tree(workspace: kernels.Workspace, binning: Binning, records: Records, config: TreeConfig, key: int, leaves: Leaves) -> Tree:
     """Grow one tree; its leaf values are Newton steps times the learning rate. `leaves` tells afterwards where the rows are.
 
     `key` tells this tree from all others of the model: whatever is random is a hash of it and of row, node or feature ids.

@@ -1,0 +1,68 @@
+# Every target sets up what it needs: a virtual environment in .venv, the compiled modules, the dependencies.
+PYTHON ?= python3
+CXX ?= c++
+BIN := .venv/bin
+BUILD_TOOLS := 'scikit-build-core>=0.11' 'nanobind>=2.9' 'cmake>=3.26' ninja
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+KERNELS := CMakeLists.txt pyproject.toml $(wildcard src/kernels/*)
+ASAN_TESTS := tests/kernels tests/trees tests/losses tests/model tests/data
+
+.PHONY: help demo test lint types unit bench asan format clean
+
+help:  ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
+
+demo: .venv/installed  ## train on real data and compare with scikit-learn
+	@$(BIN)/python examples/demo.py
+
+test: lint types unit  ## lint, types and tests
+
+lint: .venv/dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/clang-format --dry-run -Werror src/kernels/*.?pp
+
+types: .venv/dev
+	@$(BIN)/mypy
+
+unit: .venv/dev
+	@$(BIN)/python -m pytest -n 2
+
+bench: .venv/bench  ## compare with the peers, write docs/benchmarks.md (ARGS="--only higgs_1m" for a part)
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+asan: build/asan/installed  ## the kernels' tests under the address and undefined-behaviour sanitizers
+	@LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+		ASAN_OPTIONS=detect_leaks=0:halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONMALLOC=malloc \
+		build/asan/bin/python -m pytest -p no:cacheprovider -n 2 $(ASAN_TESTS)
+
+format: .venv/dev  ## format the source
+	@$(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/clang-format -i src/kernels/*.?pp
+
+clean:  ## remove what the targets made
+	rm -rf .venv build
+
+.venv/installed: $(KERNELS)
+	@command -v $(CXX) >/dev/null || { echo "Sapwood needs a C++20 compiler: install g++ 11 or newer (Debian, Ubuntu: apt install g++), then run make again." >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "Building Sapwood ..."
+	@$(INSTALL) $(BUILD_TOOLS)
+	@$(INSTALL) --no-build-isolation --editable .
+	@touch $@
+
+.venv/dev: .venv/installed
+	@$(INSTALL) --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+.venv/bench: .venv/dev
+	@$(INSTALL) --no-build-isolation --editable '.[bench]'
+	@touch $@
+
+# An environment of its own that borrows .venv's packages, but not its editable install.
+build/asan/installed: .venv/dev $(wildcard src/sapwood/*.py src/sapwood/*/*.py)
+	@test -x build/asan/bin/python || $(PYTHON) -m venv build/asan
+	@$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
+		> "$$(build/asan/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/borrowed.pth"
+	@PATH="$(CURDIR)/$(BIN):$$PATH" build/asan/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+		--force-reinstall -C cmake.define.SAPWOOD_SANITIZE=ON -C install.strip=false -C build-dir=build/asan/cmake .
+	@touch $@
