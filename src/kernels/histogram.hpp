@@ -34,6 +34,28 @@ struct AddWide {
   Word value(Pair r) const { return Word{round_shift(r.g, gradient_shift), (round_shift(int64_t(r.h), hessian_shift) << count_bits) + 1}; }
 };
 
+// What a row adds to a cell of two words, whatever the mode.
+inline void cell_of(const void* records, int64_t i, const Format& format, int64_t& g, int64_t& word) {
+  const int64_t one_hessian = int64_t(1) << format.count_bits;
+  switch (format.mode) {
+    case Mode::kSingle:
+      g = round_shift(static_cast<const Single*>(records)[i].g, format.gradient_shift);
+      word = one_hessian + 1;
+      return;
+    case Mode::kWide: {
+      const AddWide::Word w = AddWide(format).value(static_cast<const Pair*>(records)[i]);
+      g = w[0], word = w[1];
+      return;
+    }
+    case Mode::kNarrow: {
+      const Pair r = static_cast<const Pair*>(records)[i];
+      g = narrow_gradient(r);
+      word = narrow_hessian(r) * one_hessian + 1;
+      return;
+    }
+  }
+}
+
 inline constexpr int64_t kRowsAtOnce = 512;  // whose bins stay in the nearest cache while one block of features after the other is added
 inline constexpr int kFeaturesAtOnce = 16;   // whose sums nearly fit there too
 

@@ -202,7 +202,8 @@ void Workspace::start(void* records, const Format& format, const Rules& rules, i
   for (size_t p = 0; p < pages_.size(); ++p) ranges_[p] = {0, pages_[p].n_rows};
   nodes_[0].sums.count = n_rows_;
 
-  const bool wanted = can_split(nodes_[0]);
+  const bool searched = can_split(nodes_[0]);
+  const bool wanted = searched && !is_small(0);
   const bool fused = wanted && layout_.n_groups == 1;
   const int slot = wanted ? take_slot(0) : -1;
   const int n_threads = n_rows_ * layout_.width < kSerialWork ? 1 : n_threads_;
@@ -229,24 +230,55 @@ void Workspace::start(void* records, const Format& format, const Rules& rules, i
       flush(scratch, n_threads == 1);
     });
   }
-  if (!wanted) return;
-  if (!fused) {
+  if (!searched) return;
+  if (wanted && !fused) {
     std::vector<Job> jobs(1);
     jobs[0].node = jobs[0].left = 0;
     jobs[0].implicit = true;
     jobs[0].left_slot = slot;
     build_histograms(jobs);
   }
-  // The root's sums, in histogram units, from any feature.
-  nodes_[0].sums = {};
-  const int64_t* c = cells(slot);
-  for (int b = 0; b < layout_.n_bins[0]; ++b) {
-    const int64_t word = format.words() == 1 ? c[b] : c[2 * b + 1];
-    nodes_[0].sums.count += word & format.count_mask();
-    nodes_[0].sums.g += format.words() == 1 ? word >> format.count_bits : c[2 * b];
-    nodes_[0].sums.h += format.words() == 1 ? word & format.count_mask() : word >> format.count_bits;
-  }
+  nodes_[0].sums = root_sums();
   find_splits({{0, -1}}, allowed, 0);
+}
+
+// The root's sums, in histogram units: from its rows, or from any feature's bins.
+Sums Workspace::root_sums() const {
+  Sums sums;
+  auto add = [&](int64_t g, int64_t word) {
+    sums.g += g;
+    sums.h += word >> format_.count_bits;
+    sums.count += word & format_.count_mask();
+  };
+  if (is_small(0)) {
+    FewRows rows;
+    read_rows(0, 0, rows);
+    for (int i = 0; i < rows.n; ++i) add(rows.g[i], rows.word[i]);
+    return sums;
+  }
+  const int64_t* c = cells(nodes_[0].histogram);
+  for (int b = 0; b < layout_.n_bins[0]; ++b) {
+    if (format_.mode == Mode::kSingle) {
+      const int64_t count = c[b] & format_.count_mask();
+      add(c[b] >> format_.count_bits, (count << format_.count_bits) + count);
+    } else {
+      add(c[2 * b], c[2 * b + 1]);
+    }
+  }
+  return sums;
+}
+
+void Workspace::read_rows(int node, int group, FewRows& out) const {
+  out.n = 0;
+  const int buffer = nodes_[node].buffer;
+  for (size_t p = 0; p < pages_.size(); ++p) {
+    const Range r = range(node, p);
+    const uint8_t* bins = pages_[p].bins + size_t(group) * pages_[p].n_rows * layout_.stride;
+    for (int64_t i = r.begin; i < r.end; ++i, ++out.n) {
+      out.bins[out.n] = bins + size_t(node == 0 ? i : rows(buffer, p)[i]) * layout_.stride;
+      cell_of(records(buffer, p), i, format_, out.g[out.n], out.word[out.n]);
+    }
+  }
 }
 
 int Workspace::advance(const std::vector<int>& nodes, bool search, const uint8_t* allowed) {
@@ -279,7 +311,11 @@ int Workspace::advance(const std::vector<int>& nodes, bool search, const uint8_t
   for (Job& job : jobs) {
     const bool left_small = nodes_[job.left].sums.count <= nodes_[job.right].sums.count;
     const int small = left_small ? job.left : job.right, large = left_small ? job.right : job.left;
-    if (search && can_split(nodes_[large])) {
+    if (search && can_split(nodes_[large]) && is_small(large)) {
+      release_slot(job.node);
+      if (can_split(nodes_[small])) work.emplace_back(small, -1);
+      work.emplace_back(large, -1);
+    } else if (search && can_split(nodes_[large])) {
       int& small_slot = left_small ? job.left_slot : job.right_slot;
       int& large_slot = left_small ? job.right_slot : job.left_slot;
       if (nodes_[job.node].histogram >= 0) {
@@ -289,7 +325,7 @@ int Workspace::advance(const std::vector<int>& nodes, bool search, const uint8_t
         work.emplace_back(small, large);
       } else {
         if (can_split(nodes_[small])) {
-          small_slot = take_slot(small);
+          if (!is_small(small)) small_slot = take_slot(small);
           work.emplace_back(small, -1);
         }
         large_slot = take_slot(large);
@@ -413,11 +449,19 @@ void Workspace::build_histograms(std::vector<Job>& jobs) {
 void Workspace::find_splits(const std::vector<std::pair<int, int>>& work, const uint8_t* allowed, int first_child) {
   if (work.empty()) return;
   const int n_features = layout_.n_features, words = format_.words(), pw = padded_width();
-  const int n_threads = layout_.n_cells * int64_t(work.size()) < kSerialScan ? 1 : n_threads_;
+  int64_t n_bins_all = 0;  // to look at, roughly
+  for (auto [child, sibling] : work) {
+    n_bins_all += is_small(child) ? nodes_[child].sums.count * n_features : layout_.n_cells;
+    if (sibling >= 0) n_bins_all += layout_.n_cells;
+  }
+  const int n_threads = n_bins_all < kSerialScan ? 1 : n_threads_;
   const int per_task = std::max(1, std::min(n_features / (4 * n_threads), 16));
   const int64_t n_blocks = (n_features + per_task - 1) / per_task;
   std::vector<Split> best(2 * work.size() * n_threads);
   parallel(n_threads, n_blocks * int64_t(work.size()), [&](int participant, Tasks& tasks) {
+    FewRows few;
+    FewCells few_cells;
+    int few_node = -1, few_group = -1;  // whose rows `few` holds
     for (int64_t task; (task = tasks.claim()) >= 0;) {
       const size_t w = size_t(task / n_blocks);
       const auto [child, sibling] = work[w];
@@ -429,7 +473,14 @@ void Workspace::find_splits(const std::vector<std::pair<int, int>>& work, const 
         auto search = [&](int node, int which) {
           if (!can_split(nodes_[node]) || (allowed && !allowed[size_t(node - first_child) * n_features + f])) return;
           Split split;
-          scan(cells(nodes_[node].histogram) + offset, n_bins - missing, missing, format_, rules_, nodes_[node].sums, split);
+          const Sums& sums = nodes_[node].sums;
+          if (is_small(node)) {
+            const int group = f / layout_.width;
+            if (few_node != node || few_group != group) read_rows(few_node = node, few_group = group, few);
+            scan_rows(few, f % layout_.width, n_bins - missing, missing, format_, rules_, sums, few_cells, split);
+          } else {
+            scan_bins(cells(nodes_[node].histogram) + offset, n_bins - missing, missing, format_, rules_, sums, split);
+          }
           split.feature = f;
           Split& top = best[(w * n_threads + participant) * 2 + which];
           if (split.gain > 0 && (top.gain <= 0 || better(split, top))) top = split;
@@ -452,9 +503,8 @@ void Workspace::find_splits(const std::vector<std::pair<int, int>>& work, const 
         if (split.gain > 0 && (top.gain <= 0 || better(split, top))) top = split;
       }
       nodes_[node].split = top;
-      if (top.gain <= 0) {
-        release_slot(node);
-      } else if (!top.any_missing) {
+      if (top.gain <= 0 || is_small(node)) release_slot(node);
+      if (top.gain > 0 && !top.any_missing) {
         // None missing here in training: a missing value goes where most rows go.
         nodes_[node].split.missing_left = 2 * top.left.count > nodes_[node].sums.count;
       }

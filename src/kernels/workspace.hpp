@@ -104,9 +104,12 @@ class Workspace {
   const uint8_t* column(int feature, size_t page, size_t& step) const;
   int padded_width() const { return (layout_.width + 3) / 4 * 4; }
 
+  Sums root_sums() const;
   int take_slot(int node);
   void release_slot(int node);
   bool can_split(const Node& node) const;
+  bool is_small(int node) const { return nodes_[node].sums.count <= kFewRows; }
+  void read_rows(int node, int group, FewRows& out) const;
   void make_scratch(int n);
   void add_to_histogram(Scratch& scratch, int slot, bool alone, size_t page, int group, const uint32_t* rows, uint32_t first,
                         const char* records, int64_t n);

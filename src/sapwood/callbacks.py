@@ -68,9 +68,9 @@ class EarlyStopping(Callback):
         self._keep(state)
         scores = self.watched
         state.model.best_round = state.n_rounds + 1 - len(scores) + max(range(len(scores)), key=scores.__getitem__)
-        if len(scores) <= self.patience + 1:
+        if len(scores) <= self.patience:
             return False
-        return max(scores[-self.patience :]) <= scores[-self.patience - 1] + self.tol
+        return not any(score > scores[-self.patience - 1] + self.tol for score in scores[-self.patience :])
 
     def _keep(self, state: Round) -> None:
         train, validation = self.score(state)

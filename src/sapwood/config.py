@@ -23,8 +23,15 @@ class Parameter:
     doc: str
 
 
-def _positive(kind: type, closed: str = "left", low: float = 1, high: float | None = None) -> Interval:
-    return Interval(kind, low, high, closed=closed)
+class Number(Interval):
+    """An interval of numbers. True and False are not among them, though Python counts them as 1 and 0."""
+
+    def is_satisfied_by(self, value: Any) -> bool:
+        return not isinstance(value, bool) and super().is_satisfied_by(value)
+
+
+def _positive(kind: type, closed: str = "left", low: float = 1, high: float | None = None) -> Number:
+    return Number(kind, low, high, closed=closed)
 
 
 REGRESSION_LOSSES = {*REGRESSION, "least_squares", "least_absolute_deviation"}
@@ -38,7 +45,7 @@ COMMON = {
     "min_samples_leaf": Parameter(20, [_positive(Integral)], "The fewest training rows in a leaf."),
     "l2_regularization": Parameter(0.0, [_positive(Real, low=0)], "Added to a leaf's hessian: larger means smaller steps."),
     "max_features": Parameter(1.0, [_positive(Real, "right", 0, 1)], "The share of features, drawn at random, that each node may split on."),
-    "max_bins": Parameter(255, [Interval(Integral, 2, 255, closed="both")], "The most bins of a feature, besides the one for missing values."),
+    "max_bins": Parameter(255, [Number(Integral, 2, 255, closed="both")], "The most bins of a feature, besides the one for missing values."),
     "categorical_features": Parameter("from_dtype", ["array-like", StrOptions({"from_dtype"}), None], "Not yet: leave at the default."),
     "monotonic_cst": Parameter(None, ["array-like", dict, None], "Not yet: leave at None."),
     "interaction_cst": Parameter(None, [list, tuple, StrOptions({"pairwise", "no_interactions"}), None], "Not yet: leave at None."),
@@ -56,7 +63,7 @@ COMMON = {
 
 REGRESSOR = {
     "loss": Parameter("squared_error", [StrOptions(REGRESSION_LOSSES)], "squared_error, absolute_error, poisson or gamma."),
-    "quantile": Parameter(None, [None, Interval(Real, 0, 1, closed="both")], "Not yet: leave at None."),
+    "quantile": Parameter(None, [None, Number(Real, 0, 1, closed="both")], "Not yet: leave at None."),
     **COMMON,
 }
 CLASSIFIER = {
@@ -76,10 +83,10 @@ def describe(parameters: dict[str, Parameter]) -> str:
     return "\n".join(f"    {name} : default {p.default!r}\n        {p.doc}" for name, p in parameters.items())
 
 
-def check_names(cls: type, given: Iterable[str], parameters: dict[str, Parameter]) -> None:
+def check_names(cls: type, given: Iterable[str], parameters: dict[str, Parameter], error: type[Exception]) -> None:
     """Raise for a name that is no parameter, with the nearest one that is."""
     for name in given:
         if name not in parameters:
-            near = difflib.get_close_matches(name, parameters, n=1, cutoff=0.5)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise TypeError(f"{cls.__name__} has no parameter {name!r}{hint} The parameters are: {', '.join(parameters)}")
+            near = difflib.get_close_matches(name, parameters, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else "."
+            raise error(f"{cls.__name__} has no parameter {name!r}{hint} The parameters are: {', '.join(parameters)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Iterator
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,9 +15,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_array,
-    check_consistent_length,
     check_is_fitted,
     column_or_1d,
     validate_data,
@@ -27,7 +26,7 @@ from sapwood.boosting import Rows, train
 from sapwood.callbacks import Callback, EarlyStopping, Progress, Round
 from sapwood.data.binning import Binning
 from sapwood.data.pages import Pages
-from sapwood.data.tables import ArrayTable, Table, check_duplicate_names, frame_table, is_frame
+from sapwood.data.tables import ArrayTable, Table, check_duplicate_names, check_order, frame_table, is_frame
 from sapwood.losses import CLASSIFICATION, OLDER_NAMES, REGRESSION, Loss
 from sapwood.model import Model
 from sapwood.sampling.features import FeatureSampler
@@ -51,8 +50,13 @@ class BaseBoosting(BaseEstimator):
     def __new__(cls, *args: Any, **kwargs: Any) -> BaseBoosting:
         known = inspect.signature(cls.__init__).parameters
         if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
-            config.check_names(cls, [name for name in kwargs if name not in known], cls._parameters)
+            config.check_names(cls, [name for name in kwargs if name not in known], cls._parameters, TypeError)
         return super().__new__(cls)
+
+    def set_params(self, **params: Any) -> BaseBoosting:
+        """Set parameters by name."""
+        config.check_names(type(self), params, self._parameters, ValueError)
+        return super().set_params(**params)
 
     # Fitting
 
@@ -154,6 +158,8 @@ class BaseBoosting(BaseEstimator):
         if is_frame_like(X):
             check_duplicate_names(X)
         if is_frame(X):
+            if not reset and hasattr(self, "feature_names_in_"):
+                check_order(X, self.feature_names_in_)
             validate_data(self, X, skip_check_array=True, reset=reset)
             if X.shape[1] == 0 or X.shape[0] == 0:
                 what = "feature(s)" if X.shape[1] == 0 else "sample(s)"
@@ -166,7 +172,13 @@ class BaseBoosting(BaseEstimator):
     def _weights(self, weight: Any, y: np.ndarray, n_rows: int, name: str) -> np.ndarray | None:
         if weight is None:
             return None
-        weight = _check_sample_weight(weight, np.empty((n_rows, 0)), dtype=np.float64, copy=False)
+        if isinstance(weight, Real):
+            weight = np.full(n_rows, weight)
+        _refuse_mask(weight, name)
+        weight = check_array(weight, ensure_2d=False, ensure_min_samples=0, dtype=np.float64, ensure_all_finite=False, input_name=name)
+        if weight.shape != (n_rows,):
+            raise ValueError(f"{name}.shape == {weight.shape}, expected {(n_rows,)}!")
+        _check_finite(weight, name)
         if (weight < 0).any():
             row = int(np.argmax(weight < 0))
             raise ValueError(f"{name} must not be negative; got {weight[row]:g} in row {row}")
@@ -197,7 +209,13 @@ class BaseBoosting(BaseEstimator):
         """Training rows and validation rows, both ascending."""
         rows = np.arange(n_rows) if rows is None else rows
         stratify = y[rows] if isinstance(self, ClassifierMixin) else None
-        train_rows, val_rows = train_test_split(rows, test_size=self.validation_fraction, stratify=stratify, random_state=seed)
+        try:
+            train_rows, val_rows = train_test_split(rows, test_size=self.validation_fraction, stratify=stratify, random_state=seed)
+        except ValueError as error:
+            raise ValueError(
+                f"validation_fraction={self.validation_fraction} of {len(rows)} rows cannot be kept aside for early stopping "
+                f"({error}); give X_val and y_val, or early_stopping=False"
+            ) from None
         return np.sort(train_rows), np.sort(val_rows)
 
     def _score_function(self, n_threads: int) -> Any:
@@ -219,11 +237,12 @@ class BaseBoosting(BaseEstimator):
                 if most is not None and rows.pages.n_rows > most:
                     chosen = kernels.sample_rows(rows.pages.n_rows, 0, most / rows.pages.n_rows, 0)
                 raw, y = rows.raw[:, chosen].T, self._original_targets(rows.y[chosen])
+                ids = np.broadcast_to(np.arange(len(y))[:, None], (len(y), self.n_features_in_))
                 known = copy.copy(self)
                 known.model_ = state.model
-                known.__dict__["_raw_predict"] = lambda X: raw  # the rows are known: no need to walk the trees again
+                known.__dict__["_raw_predict"] = lambda X: raw[X[:, 0]]  # the rows are known: no need to walk the trees again
                 weights = {} if rows.weight is None else {"sample_weight": rows.weight[chosen]}
-                return float(scorer(known, np.empty((len(y), self.n_features_in_)), y, **weights))
+                return float(scorer(known, ids, y, **weights))
 
             train_score = score(state.rows, SCORED_TRAINING_ROWS)
             return train_score, None if state.validation is None else score(state.validation, None)
@@ -531,7 +550,7 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting):
 
 
 def is_frame_like(X: Any) -> bool:
-    return hasattr(X, "columns") and hasattr(X, "shape")
+    return hasattr(X, "shape") and hasattr(X, "columns")
 
 
 def _take(pages: Pages, y: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None) -> Rows:
@@ -544,15 +563,14 @@ def _check_numbers(y: Any, n_rows: int, name: str) -> np.ndarray:
     """A target of finite numbers."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
-    y = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=name, estimator=None)
+    _refuse_mask(y, name)
+    try:
+        y = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=name, estimator=None)
+    except ValueError as error:
+        raise ValueError(f"{name} must be made of numbers: {error}") from None
     y = column_or_1d(y, warn=True)
-    broken = ~np.isfinite(y)
-    if broken.any():
-        row = int(np.argmax(broken))
-        raise ValueError(
-            f"Input {name} contains NaN, infinity or a value too large: {broken.sum()} in all, the first in row {row} ({y[row]})"
-        )
-    check_consistent_length(np.empty((n_rows, 0)), y)
+    _check_finite(y, name)
+    _check_length(y, n_rows, name)
     return np.ascontiguousarray(y)
 
 
@@ -560,14 +578,35 @@ def _check_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
     """A target of class labels."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
+    _refuse_mask(y, name)
     y = column_or_1d(y, warn=True)
     if y.dtype == object:
         absent = np.array([label is None or label != label for label in y], dtype=bool)
         if absent.any():
             raise ValueError(f"Input {name} contains missing labels: {absent.sum()} in all, the first in row {int(np.argmax(absent))}")
-    elif y.dtype.kind == "f" and not np.isfinite(y).all():
-        row = int(np.argmin(np.isfinite(y)))
-        raise ValueError(f"Input {name} contains NaN or infinity: {(~np.isfinite(y)).sum()} in all, the first in row {row}")
+    elif y.dtype.kind == "f":
+        _check_finite(y, name)
     check_classification_targets(y)
-    check_consistent_length(np.empty((n_rows, 0)), y)
+    _check_length(y, n_rows, name)
     return y
+
+
+def _refuse_mask(values: Any, name: str) -> None:
+    if np.ma.is_masked(values):
+        masked = np.ma.getmaskarray(values).ravel()
+        raise ValueError(f"{name} must not have masked values: {masked.sum()} in all, the first in row {int(np.argmax(masked))}")
+
+
+def _check_finite(values: np.ndarray, name: str) -> None:
+    broken = ~np.isfinite(values)
+    if broken.any():
+        row = int(np.argmax(broken))
+        raise ValueError(
+            f"Input {name} contains NaN, infinity or a value too large: {broken.sum()} in all, the first in row {row} ({values[row]})"
+        )
+
+
+def _check_length(y: np.ndarray, n_rows: int, name: str) -> None:
+    if len(y) != n_rows:
+        X = name.replace("y", "X")
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {X} has {n_rows}, {name} has {len(y)}")

@@ -69,6 +69,8 @@ class ArrayTable(Table):
     """A two-dimensional NumPy array of any numeric type and layout."""
 
     def __init__(self, array: np.ndarray) -> None:
+        if array.dtype.kind not in "biuf":
+            raise ValueError(f"X has dtype {array.dtype}, which is not a number: turn its values into numbers")
         self.array = array
         self.n_rows, self.n_features = array.shape
         self._readable = _is_readable(array)
@@ -141,9 +143,20 @@ def frame_table(X: Any) -> FrameTable:
     return FrameTable(columns)
 
 
+def check_order(X: Any, names: np.ndarray) -> None:
+    """Raise if X has these columns in another order."""
+    given = nw.from_native(X, eager_only=True).columns
+    moved = [f"- {now!r} where {then!r} was" for now, then in zip(given, names, strict=False) if now != then]
+    if moved and len(given) == len(names) and set(given) == set(names):
+        raise ValueError(
+            "The feature names should match those that were passed during fit.\n"
+            "Feature names must be in the same order as they were in fit.\n" + "\n".join(moved[:10])
+        )
+
+
 def check_duplicate_names(X: Any) -> None:
     """Raise if two columns have the same name (narwhals itself refuses such a frame, less kindly)."""
-    names = [str(name) for name in getattr(X, "columns", [])] if hasattr(X, "columns") else []
+    names = [str(name) for name in (X.column_names if hasattr(X, "column_names") else X.columns)]
     repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if repeated:
         raise ValueError(f"Column names must be unique; these come more than once: {', '.join(map(repr, repeated))}")

@@ -77,6 +77,8 @@ def _finish(workspace: kernels.Workspace, binning: Binning, records: Records, co
     inner = feature >= 0
     threshold = np.zeros(len(feature))
     threshold[inner] = binning.thresholds(feature[inner], nodes["bin"][inner])
+    with np.errstate(over="ignore"):  # the square of a target may well be too large
+        gain = np.minimum(nodes["gain"] * records.format().gradient_unit * records.format().gradient_unit, np.finfo(float).max)
     return Tree(
         feature=feature,
         threshold=threshold,
@@ -85,6 +87,6 @@ def _finish(workspace: kernels.Workspace, binning: Binning, records: Records, co
         right=nodes["right"],
         missing_left=nodes["missing_left"],
         value=value,
-        gain=np.minimum(nodes["gain"] * records.format().gradient_unit * records.format().gradient_unit, np.finfo(float).max),
+        gain=gain,
         count=nodes["count"],
     )

@@ -14,6 +14,7 @@ import numpy as np
 from sapwood import kernels
 
 SINGLE, WIDE, NARROW = 0, 1, 2  # the modes of kernels.Workspace
+EXACT_BITS = 50  # sums of so many bits are exact as doubles, with room to spare
 NARROW_ROWS = 1 << 15  # fewer rows: wide sums cost next to nothing and round nothing
 HEAVY_TAIL = 512  # narrow values need max|g| <= HEAVY_TAIL * mean|g|
 NARROW_NOISE = 8.0  # gain that stochastic rounding alone may show in a pure node, in squared units times rows / hessian
@@ -66,7 +67,7 @@ class Records:
         room = 62 - count_bits
         sum_gradient, _, sum_hessian = self.sums
         if self.scale.constant_hessian:
-            shift = max(0, sum_gradient.bit_length() - room)
+            shift = max(0, sum_gradient.bit_length() - min(room, EXACT_BITS))
             return Format(SINGLE, count_bits, shift, 0, 2.0**shift / self.scale.gradient, 1.0, 0.0)
         steady = sum_gradient * HEAVY_TAIL >= self.n_rows * kernels.MAX_GRADIENT // 2
         steady &= sum_hessian * HEAVY_TAIL >= self.n_rows * kernels.MAX_HESSIAN // 2
@@ -74,8 +75,10 @@ class Records:
             gradient_unit = 2.0**kernels.GRADIENT_SHIFT / self.scale.gradient
             hessian_unit = 2.0**kernels.HESSIAN_SHIFT / self.scale.hessian
             return Format(NARROW, count_bits, 0, 0, gradient_unit, hessian_unit, NARROW_NOISE)
-        shift = max(0, sum_hessian.bit_length() - room)
-        return Format(WIDE, count_bits, 0, shift, 1.0 / self.scale.gradient, 2.0**shift / self.scale.hessian, 0.0)
+        gradient_shift = max(0, sum_gradient.bit_length() - EXACT_BITS)
+        hessian_shift = max(0, sum_hessian.bit_length() - min(room, EXACT_BITS))
+        units = 2.0**gradient_shift / self.scale.gradient, 2.0**hessian_shift / self.scale.hessian
+        return Format(WIDE, count_bits, gradient_shift, hessian_shift, *units, 0.0)
 
 
 @dataclass(frozen=True)
