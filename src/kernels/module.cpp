@@ -507,22 +507,25 @@ NB_MODULE(SAPWOOD_MODULE, m) {
           "leaves"_a, "leaf_of_row"_a, "leaf_size"_a)
       .def("nodes",
            [](const OwnedWorkspace& self) {
-             std::vector<int32_t> parent, left, right, depth, feature, bin;
-             std::vector<uint8_t> missing_left;
-             std::vector<double> gain;
-             std::vector<int64_t> count, g, h;
-             for (const Node& n : self.workspace->nodes()) {
-               parent.push_back(n.parent), left.push_back(n.left), right.push_back(n.right), depth.push_back(n.depth);
-               const bool split = n.left >= 0;
-               feature.push_back(split ? n.split.feature : -1), bin.push_back(split ? n.split.bin : 0);
-               missing_left.push_back(split && n.split.missing_left), gain.push_back(split ? n.split.gain : 0.0);
-               count.push_back(n.sums.count), g.push_back(n.sums.g), h.push_back(n.sums.h);
-             }
+             const std::vector<Node>& nodes = self.workspace->nodes();
+             auto column = [&](auto of) {
+               using T = decltype(of(nodes[0]));
+               auto* values = new T[nodes.size()];
+               nb::capsule owner(values, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+               for (size_t i = 0; i < nodes.size(); ++i) values[i] = of(nodes[i]);
+               return nb::ndarray<nb::numpy, T, nb::ndim<1>>(values, {nodes.size()}, owner);
+             };
              nb::dict d;
-             d["parent"] = to_numpy<int32_t>(parent), d["left"] = to_numpy<int32_t>(left), d["right"] = to_numpy<int32_t>(right);
-             d["depth"] = to_numpy<int32_t>(depth), d["feature"] = to_numpy<int32_t>(feature), d["bin"] = to_numpy<int32_t>(bin);
-             d["missing_left"] = to_numpy<uint8_t>(missing_left), d["gain"] = to_numpy<double>(gain);
-             d["count"] = to_numpy<int64_t>(count), d["gradient"] = to_numpy<int64_t>(g), d["hessian"] = to_numpy<int64_t>(h);
+             d["feature"] = column([](const Node& n) { return n.left >= 0 ? n.split.feature : int32_t(-1); });
+             d["bin"] = column([](const Node& n) { return n.left >= 0 ? n.split.bin : int32_t(0); });
+             d["left"] = column([](const Node& n) { return n.left; });
+             d["right"] = column([](const Node& n) { return n.right; });
+             d["missing_left"] = column([](const Node& n) { return uint8_t(n.left >= 0 && n.split.missing_left); });
+             d["gain"] = column([](const Node& n) { return n.left >= 0 ? n.split.gain : 0.0; });
+             d["depth"] = column([](const Node& n) { return n.depth; });
+             d["count"] = column([](const Node& n) { return n.sums.count; });
+             d["gradient"] = column([](const Node& n) { return n.sums.g; });  // in histogram units, as is the hessian
+             d["hessian"] = column([](const Node& n) { return n.sums.h; });
              return d;
            })
       .def(

@@ -10,8 +10,10 @@ from sapwood import kernels
 from sapwood.data.binning import Binning
 from sapwood.sampling.features import FeatureSampler
 from sapwood.trees.frontier import Frontier
-from sapwood.trees.records import Records
+from sapwood.trees.records import Format, Records
 from sapwood.trees.tree import Leaves, Tree
+
+LARGEST = np.finfo(np.float64).max
 
 
 @dataclass(frozen=True)
@@ -35,16 +37,16 @@ def grow_tree(workspace: kernels.Workspace, binning: Binning, records: Records, 
     `key` tells this tree from all others of the model: whatever is random is a hash of it and of row, node or feature ids.
     """
     frontier = config.frontier(config.max_leaves)
-    frontier.add(0, [_start(workspace, records, config, key)])
+    form = records.format()
+    frontier.add(0, [_start(workspace, records, form, config, key)])
     while chosen := frontier.choose():
         allowed = config.features.choose(key, 2 * np.repeat(chosen, 2) + np.tile([1, 2], len(chosen))) if config.features.chooses else None
         frontier.add(*workspace.advance(chosen, not frontier.full, allowed))
-    return _finish(workspace, binning, records, config, leaves)
+    return _finish(workspace, binning, records, form, config, leaves)
 
 
-def _start(workspace: kernels.Workspace, records: Records, config: TreeConfig, key: int) -> float:
+def _start(workspace: kernels.Workspace, records: Records, form: Format, config: TreeConfig, key: int) -> float:
     """Hand the gradients over; the gain of the root's best split."""
-    form = records.format()
     return workspace.start(
         records.data,
         form.mode,
@@ -63,7 +65,7 @@ def _start(workspace: kernels.Workspace, records: Records, config: TreeConfig, k
     )
 
 
-def _finish(workspace: kernels.Workspace, binning: Binning, records: Records, config: TreeConfig, leaves: Leaves) -> Tree:
+def _finish(workspace: kernels.Workspace, binning: Binning, records: Records, form: Format, config: TreeConfig, leaves: Leaves) -> Tree:
     """Freeze the nodes into a tree. Leaf values come from the exact sums of the rows' gradients, not from the histograms' rounded ones."""
     nodes = workspace.nodes()
     feature = nodes["feature"]
@@ -78,7 +80,7 @@ def _finish(workspace: kernels.Workspace, binning: Binning, records: Records, co
     threshold = np.zeros(len(feature))
     threshold[inner] = binning.thresholds(feature[inner], nodes["bin"][inner])
     with np.errstate(over="ignore"):  # the square of a target may well be too large
-        gain = np.minimum(nodes["gain"] * records.format().gradient_unit * records.format().gradient_unit, np.finfo(float).max)
+        gain = np.minimum(nodes["gain"] * form.gradient_unit * form.gradient_unit, LARGEST)
     return Tree(
         feature=feature,
         threshold=threshold,
