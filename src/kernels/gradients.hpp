@@ -290,17 +290,21 @@ inline void softmax_link(double* raw, int64_t n, int n_classes) {
   }
 }
 
-// raw[i] += values[leaves[i]]
+// raw[i] += values[leaves[i]]; false, and nothing done, where a leaf has no value.
 template <class Leaf>
-inline void add_leaf_values_of(const void* leaves_, const double* values, int64_t n, double* raw) {
+inline bool add_leaf_values_of(const void* leaves_, const double* values, int64_t n_values, int64_t n, double* raw) {
   auto* leaves = static_cast<const Leaf*>(leaves_);
+  Leaf last = 0;
+  for (int64_t i = 0; i < n; ++i) last = leaves[i] > last ? leaves[i] : last;
+  if (n > 0 && int64_t(last) >= n_values) return false;
   for (int64_t i = 0; i < n; ++i) raw[i] += values[leaves[i]];
+  return true;
 }
 
-inline void add_leaf_values(const void* leaves, int leaf_size, const double* values, int64_t n, double* raw) {
-  if (leaf_size == 1) return add_leaf_values_of<uint8_t>(leaves, values, n, raw);
-  if (leaf_size == 2) return add_leaf_values_of<uint16_t>(leaves, values, n, raw);
-  return add_leaf_values_of<uint32_t>(leaves, values, n, raw);
+inline bool add_leaf_values(const void* leaves, int leaf_size, const double* values, int64_t n_values, int64_t n, double* raw) {
+  if (leaf_size == 1) return add_leaf_values_of<uint8_t>(leaves, values, n_values, n, raw);
+  if (leaf_size == 2) return add_leaf_values_of<uint16_t>(leaves, values, n_values, n, raw);
+  return add_leaf_values_of<uint32_t>(leaves, values, n_values, n, raw);
 }
 
 }  // namespace sapwood

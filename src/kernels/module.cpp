@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <mutex>
 #include <optional>
@@ -113,9 +114,9 @@ std::pair<double, double> loss_extent_py(int kind, In<double> y, In<double> raw,
   over_rows(rows.n, n_threads, [&](int64_t begin, int64_t end) {
     const Extent part = extent_any(loss, part_of(rows, begin, end));
     std::lock_guard<std::mutex> guard(joining);
-    // Not std::max: a NaN must stay.
-    if (!(part.gradient <= extent.gradient)) extent.gradient = part.gradient;
-    if (!(part.hessian <= extent.hessian)) extent.hessian = part.hessian;
+    // A NaN, once met, stays.
+    auto join = [](double a, double b) { return a != a || a >= b ? a : b; };
+    extent = {join(extent.gradient, part.gradient), join(extent.hessian, part.hessian)};
   });
   return {extent.gradient, extent.hessian};
 }
@@ -162,6 +163,7 @@ std::vector<std::tuple<int64_t, int64_t, int64_t>> softmax_records_py(In<double>
                                                                       double hessian_scale, Out2<uint8_t> out, int n_threads) {
   const int64_t n = int64_t(y.size());
   const int n_classes = int(raw.shape(0));
+  require(n_classes > 0, "there must be a class");
   require(int64_t(raw.shape(1)) == n && (!weight || int64_t(weight->size()) == n), "y, raw and weight must have the same length");
   require(int64_t(out.shape(0)) == n_classes && int64_t(out.shape(1)) == n * int64_t(sizeof(Pair)),
           "out must be (n_classes, n rows of 8 bytes)");
@@ -196,6 +198,7 @@ void softmax_values_py(In<double> y, In2<double> raw, Weight weight, Out<double>
 }
 
 void apply_link(const std::string& link, Out2<double> raw, int n_threads) {
+  require(link == "identity" || link == "logit" || link == "log" || link == "softmax", "no such link");
   const int64_t n = int64_t(raw.shape(0)), k = int64_t(raw.shape(1));
   over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
     double* at = raw.data() + begin * k;
@@ -209,9 +212,12 @@ void add_leaf_values_py(Bytes leaves, int leaf_size, In<double> values, Out<doub
   const int64_t n = int64_t(raw.size());
   require(leaf_size == 1 || leaf_size == 2 || leaf_size == 4, "leaf_size must be 1, 2 or 4");
   require(int64_t(leaves.size()) == n * leaf_size, "leaves and raw must have the same length");
+  std::atomic<bool> ok{true};
   over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
-    add_leaf_values(leaves.data() + begin * leaf_size, leaf_size, values.data(), end - begin, raw.data() + begin);
+    const uint8_t* part = leaves.data() + begin * leaf_size;
+    if (!add_leaf_values(part, leaf_size, values.data(), int64_t(values.size()), end - begin, raw.data() + begin)) ok = false;
   });
+  require(ok, "leaf out of range");
 }
 
 // Bins some columns of a table into a page (see Page), which must be zero where it is not written.
@@ -220,13 +226,15 @@ void bin_table(AnyTable x, int first_feature, In<double> cuts, In<int64_t> cuts_
   const Table table = as_table(x);
   const int n = table.n_columns, n_features = int(missing.size());
   require(width > 0 && stride >= width && first_feature >= 0 && first_feature + n <= n_features, "features out of range");
-  require(int(cuts_begin.size()) == n_features + 1 && cuts_begin.data()[n_features] == int64_t(cuts.size()), "cuts do not fit");
+  require(int(cuts_begin.size()) == n_features + 1 && cuts_begin.data()[0] == 0 && cuts_begin.data()[n_features] == int64_t(cuts.size()),
+          "cuts do not fit");
   for (int f = 0; f < n_features; ++f) {
     const int64_t n_cuts = cuts_begin.data()[f + 1] - cuts_begin.data()[f];
     require(n_cuts >= 0 && n_cuts <= 254, "a feature has 0 to 254 cuts");
   }
   const int64_t n_groups = (n_features + width - 1) / width;
-  require(first_row >= 0 && first_row + table.n_rows <= page_rows && int64_t(page.size()) >= n_groups * page_rows * stride,
+  require(page_rows >= 0 && page_rows < int64_t(1) << 32 && first_row >= 0 && first_row <= page_rows - table.n_rows &&
+              int64_t(page.size()) / stride / n_groups >= page_rows,
           "page too small");
   std::mutex joining;
   over_rows(table.n_rows, n_threads, [&](int64_t begin, int64_t end) {
@@ -319,7 +327,7 @@ struct OwnedWorkspace {
 Layout make_layout(const In<int32_t>& n_bins, const In<uint8_t>& missing, const In<int32_t>& missing_bin, int width, int stride) {
   Layout layout;
   layout.n_features = int(n_bins.size());
-  require(layout.n_features > 0 && width > 0 && stride >= (width + 3) / 4 * 4, "width and stride do not fit");
+  require(layout.n_features > 0 && width > 0 && width <= 64 && stride >= (width + 3) / 4 * 4, "width and stride do not fit");
   require(missing.size() == n_bins.size() && missing_bin.size() == n_bins.size(), "one entry for each feature");
   layout.width = width;
   layout.stride = stride;
@@ -492,6 +500,7 @@ NB_MODULE(SAPWOOD_MODULE, m) {
             const int64_t n = self.workspace->n_rows();
             require(leaf_size == 1 || leaf_size == 2 || leaf_size == 4, "leaf_size must be 1, 2 or 4");
             require(leaf_of_row.size() == size_t(n) * leaf_size, "leaf_of_row does not fit");
+            require(leaf_size == 4 || leaves.size() <= size_t(1) << (8 * leaf_size), "leaf_size too small");
             for (int leaf : leaves) {
               require(leaf >= 0 && size_t(leaf) < self.workspace->nodes().size() && self.workspace->nodes()[leaf].left < 0, "not a leaf");
             }
@@ -575,6 +584,7 @@ NB_MODULE(SAPWOOD_MODULE, m) {
             require(table.n_columns == self.n_features(), "X has another number of features");
             require(int64_t(out.shape(0)) == table.n_rows && int(out.shape(1)) == self.n_outputs(), "out does not fit");
             require(0 <= first && first <= last && last <= self.n_trees(), "trees out of range");
+            require(n_threads > 0, "n_threads must be positive");
             self.add(table, first, last, n_threads, out.data());
           },
           "x"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release)
@@ -584,6 +594,7 @@ NB_MODULE(SAPWOOD_MODULE, m) {
             const Table table = as_table(x);
             require(table.n_columns == self.n_features(), "X has another number of features");
             require(0 <= first && first <= last && last <= self.n_trees(), "trees out of range");
+            require(n_threads > 0, "n_threads must be positive");
             require(int64_t(out.shape(0)) == table.n_rows && int64_t(out.shape(1)) == last - first, "out does not fit");
             self.leaves(table, first, last, n_threads, out.data());
           },

@@ -164,6 +164,9 @@ void Workspace::flush(Scratch& scratch, bool alone) {
     }
     if (!alone) target.locks[segment].clear(std::memory_order_release);
   }
+  // What the padding counted: another tree's cells may have another size, and lie where it is.
+  const int words = format_.mode == Mode::kNarrow ? 1 : format_.words();
+  std::fill_n(from + layout_.n_cells * words, words, 0);
   scratch.n_pending = 0;
 }
 

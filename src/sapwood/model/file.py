@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -12,6 +13,7 @@ from safetensors.numpy import load, save
 from sapwood.losses import LOSSES
 
 SCHEMA = 1
+MAX_CUTS = 254  # of a feature: its bins, and one for missing values, are bytes
 LINKS = ("identity", "log", "logit", "softmax")
 
 # name: (dtype, which arrays share its length)
@@ -39,8 +41,8 @@ class ModelFormatError(ValueError):
 def pack(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> bytes:
     """Arrays and a JSON document as one block of bytes."""
     full = {name: np.ascontiguousarray(arrays.get(name, np.empty(0)), dtype=dtype) for name, (dtype, _) in ARRAYS.items()}
-    document = json.dumps({"schema": SCHEMA, **about}, sort_keys=True, separators=(",", ":"))
-    return save(full, {"sapwood": document})
+    about = {"schema": SCHEMA, **about}
+    return save(full, {"sapwood": _as_json({**about, "sha256": _digest(full, about)})})
 
 
 def unpack(data: bytes) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -53,6 +55,19 @@ def unpack(data: bytes) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         raise ModelFormatError(f"not a Sapwood model: {error}") from None
     _check(arrays, about)
     return arrays, about
+
+
+def _as_json(about: dict[str, Any]) -> str:
+    return json.dumps(about, sort_keys=True, separators=(",", ":"))
+
+
+def _digest(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> str:
+    """A hash of everything: what tells a damaged file that still makes sense."""
+    digest = hashlib.sha256(_as_json(about).encode())
+    for name in ARRAYS:
+        digest.update(f"{name} {len(arrays[name])} ".encode())
+        digest.update(arrays[name].data)
+    return digest.hexdigest()
 
 
 def _require(ok: bool, what: str) -> None:
@@ -70,16 +85,27 @@ def _check(arrays: dict[str, np.ndarray], about: Any) -> None:
         array = arrays[name]
         _require(array.dtype == dtype and array.ndim == 1, f"{name} is not a list of {dtype}")
         _require(lengths.setdefault(kind, len(array)) == len(array), f"{name} has another length than its fellows")
-    _require(about.get("loss") in LOSSES and about.get("link") in LINKS, "its loss or link is unknown")
+    stated = {name: value for name, value in about.items() if name != "sha256"}
+    _require(about.get("sha256") == _digest(arrays, stated), "its checksum is another")
+    _require(about.get("loss") in list(LOSSES) and about.get("link") in LINKS, "its loss or link is unknown")
     _require(len(arrays["base_score"]) > 0 and bool(np.isfinite(arrays["base_score"]).all()), "base_score")
     for name, inner in (("cuts_begin", "cuts"), ("begin", "feature")):
         begin = arrays[name]
         _require(len(begin) > 0 and begin[0] == 0 and begin[-1] == len(arrays[inner]), f"{name} does not cover {inner}")
         _require(bool((np.diff(begin) >= 0).all()), f"{name} is not ascending")
+    _check_cuts(arrays["cuts"], np.diff(arrays["cuts_begin"]))
     _require((len(arrays["begin"]) - 1) % len(arrays["base_score"]) == 0, "a round is not whole")
     n_rounds, best = (len(arrays["begin"]) - 1) // len(arrays["base_score"]), about.get("best_round")
     _require(best is None or (type(best) is int and 0 <= best <= n_rounds), "best_round is out of range")
     _check_nodes(arrays, len(arrays["cuts_begin"]) - 1)
+
+
+def _check_cuts(cuts: np.ndarray, n_cuts: np.ndarray) -> None:
+    _require(len(n_cuts) > 0, "it has no features")
+    _require(bool((n_cuts <= MAX_CUTS).all()), "a feature has too many cuts")
+    feature = np.repeat(np.arange(len(n_cuts)), n_cuts)
+    ascending = (cuts[:-1] < cuts[1:]) | (feature[:-1] < feature[1:])
+    _require(bool(ascending.all() and not np.isnan(cuts).any()), "cuts are not ascending")
 
 
 def _check_nodes(arrays: dict[str, np.ndarray], n_features: int) -> None:

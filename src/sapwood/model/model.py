@@ -146,7 +146,7 @@ class Model:
             Tree(**{name: arrays[name][a:b] for name in Tree.names()}) for a, b in zip(arrays["begin"], arrays["begin"][1:], strict=False)
         ]
         model = cls(binning, arrays["base_score"], about["loss"], about["link"], trees)
-        model.best_round = about["best_round"]
+        model.best_round = about.get("best_round")
         return model
 
     def __getstate__(self) -> dict[str, Any]:

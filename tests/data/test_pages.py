@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+
+from sapwood.data.binning import Binning
+from sapwood.data.pages import Pages
+from sapwood.data.tables import ArrayTable
+from tests.reference import binning as twin
+
+
+def make(n_rows, n_features, seed=0, n_threads=1):
+    """A table with missing values in every third feature, its pages, and the bins they should hold."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n_rows, n_features)).round(1)
+    x[:, ::3][rng.random(x[:, ::3].shape) < 0.1] = np.nan
+    table = ArrayTable(x)
+    binning = Binning.fit(table, 20, None, None, 0, n_threads)
+    cuts = [binning.cuts[a:b] for a, b in zip(binning.begin[:-1], binning.begin[1:], strict=True)]
+    bins = np.column_stack([twin.bins_of(x[:, f], cuts[f]) for f in range(n_features)])
+    return x, Pages.build(table, binning, n_threads), bins
+
+
+def bins_of(pages):
+    """The bins of all pages, (n_rows, n_features)."""
+    whole = np.concatenate(pages.pages, axis=1)
+    return np.concatenate([group[:, : pages.width] for group in whole], axis=1)[:, : pages.binning.n_features]
+
+
+shapes = pytest.mark.parametrize("n_features", [1, 3, 4, 28, 64, 65, 150])
+
+
+class TestBuild:
+    @shapes
+    def test_holds_the_bins(self, n_features):
+        x, pages, bins = make(90, n_features)
+        np.testing.assert_array_equal(bins_of(pages), bins)
+        np.testing.assert_array_equal(pages.missing, np.isnan(x).any(axis=0))
+        assert pages.n_rows == 90
+
+    @shapes
+    def test_rows_never_straddle_a_cache_line(self, n_features):
+        (page,) = make(50, n_features)[1].pages
+        stride = page.shape[2]
+        assert page.ctypes.data % 64 == 0
+        assert 64 % stride == 0
+        assert stride % 4 == 0
+
+    @shapes
+    def test_padding_is_empty(self, n_features):
+        _, pages, _ = make(50, n_features)
+        (page,) = pages.pages
+        assert not page[:, :, pages.width :].any()
+        assert not page[-1, :, n_features - (len(page) - 1) * pages.width : pages.width].any()
+
+    @pytest.mark.parametrize("dtype", [np.float16, ">f8", np.longdouble])
+    def test_types_that_are_converted_on_the_way(self, dtype):
+        x, pages, _ = make(70, 5)
+        again = Pages.build(ArrayTable(x.astype(dtype).astype(np.float64)), pages.binning, 1)
+        converted = Pages.build(ArrayTable(x.astype(dtype)), pages.binning, 1)
+        np.testing.assert_array_equal(bins_of(converted), bins_of(again))
+
+    def test_values_never_seen_fall_in_bins_too(self):
+        _, pages, _ = make(80, 3)
+        new = np.array([[np.inf, -np.inf, 0.0], [np.nan, np.nan, np.nan], [1e300, -1e300, 7.7]])
+        built = bins_of(Pages.build(ArrayTable(new), pages.binning, 1))
+        n_cuts = np.diff(pages.binning.begin)
+        assert built[0].tolist()[:2] == [n_cuts[0], 0]
+        assert built[1].tolist() == (n_cuts + 1).tolist()
+        np.testing.assert_array_equal(pages.binning.missing_bins, n_cuts + 1)
+
+    def test_threads_leave_no_trace(self):
+        once, threaded = make(40_000, 5)[1], make(40_000, 5, n_threads=3)[1]
+        np.testing.assert_array_equal(once.pages[0], threaded.pages[0])
+
+
+class TestTakeAndCut:
+    @shapes
+    @pytest.mark.parametrize("n_pages", [1, 2, 7])
+    def test_cut_keeps_the_rows(self, n_features, n_pages):
+        _, pages, bins = make(90, n_features)
+        cut = pages.cut(n_pages)
+        assert len(cut.pages) == n_pages
+        assert cut.n_rows == 90
+        np.testing.assert_array_equal(bins_of(cut), bins)
+
+    @shapes
+    @pytest.mark.parametrize("n_pages", [1, 7])
+    def test_take_picks_rows(self, n_features, n_pages):
+        _, pages, bins = make(90, n_features)
+        for rows in (np.flatnonzero(np.random.default_rng(1).random(90) < 0.4), np.arange(90), np.array([89]), np.empty(0, dtype=int)):
+            taken = pages.cut(n_pages).take(rows)
+            assert taken.n_rows == len(rows)
+            assert len(taken.pages) == 1
+            assert taken.width == pages.width
+            np.testing.assert_array_equal(bins_of(taken), bins[rows])
+            np.testing.assert_array_equal(taken.missing, pages.missing)
+
+
+class TestWorkspace:
+    """Pages as a growing tree sees them."""
+
+    def root(self, workspace, n_rows):
+        gradient = np.random.default_rng(2).integers(-1000, 1000, n_rows).astype(np.int32)
+        gain = workspace.start(gradient.view(np.uint8), 0, 20, 0, 0, 0.0, 1.0, 0.0, 0.0, 0.0, 1, 0, 0, None)
+        return gain, workspace.histogram(0)
+
+    @pytest.mark.parametrize("n_features", [3, 70])
+    def test_histograms_count_the_bins(self, n_features):
+        _, pages, bins = make(300, n_features)
+        gain, histogram = self.root(pages.workspace(1), 300)
+        begin = 0
+        for f, n_cuts in enumerate(np.diff(pages.binning.begin)):
+            n_bins = n_cuts + 1 + pages.missing[f]
+            np.testing.assert_array_equal(histogram[begin : begin + n_bins, 2], np.bincount(bins[:, f], minlength=n_bins))
+            begin += n_bins
+        assert begin == len(histogram)
+        cut_gain, cut_histogram = self.root(pages.cut(4).workspace(2), 300)
+        assert cut_gain == gain
+        np.testing.assert_array_equal(cut_histogram, histogram)

@@ -1,0 +1,117 @@
+"""Binned tables and integer gradients to drive a Workspace with."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tests.reference import histogram as twin
+
+SINGLE, WIDE, NARROW = 0, 1, 2
+MODES = {"single": SINGLE, "wide": WIDE, "narrow": NARROW}
+PAIR = np.dtype([("gradient", "i4"), ("hessian", "u4")])
+
+
+@dataclass
+class Binned:
+    """Rows of bins; where `missing`, a feature's last bin holds the missing values."""
+
+    bins: np.ndarray  # (n_rows, n_features) uint8
+    n_bins: np.ndarray  # (n_features,) int32
+    missing: np.ndarray  # (n_features,) uint8
+
+    @classmethod
+    def random(cls, rng, n_rows, n_features, most_bins=12, missing_share=0.4):
+        n_bins = rng.integers(1, most_bins + 1, n_features).astype(np.int32)
+        n_bins[-1] = most_bins
+        missing = ((rng.random(n_features) < missing_share) & (n_bins > 1)).astype(np.uint8)
+        return cls(rng.integers(0, n_bins, (n_rows, n_features)).astype(np.uint8), n_bins, missing)
+
+    @property
+    def n_rows(self):
+        return len(self.bins)
+
+    @property
+    def n_features(self):
+        return len(self.n_bins)
+
+    def layout(self, width=None, stride=None):
+        """The first arguments of a Workspace."""
+        width = width or self.n_features
+        stride = stride or -(-width // 4) * 4
+        return {
+            "n_bins": self.n_bins,
+            "missing": self.missing,
+            "missing_bin": np.where(self.missing, self.n_bins - 1, np.minimum(self.n_bins, 255)).astype(np.int32),
+            "width": width,
+            "stride": stride,
+        }
+
+    def pages(self, n_pages=1, width=None, stride=None):
+        """The rows as pages: features in groups of `width`, each row of a group padded to `stride` bytes."""
+        form = self.layout(width, stride)
+        width, stride = form["width"], form["stride"]
+        n_groups = -(-self.n_features // width)
+        pages = []
+        for part in np.array_split(self.bins, n_pages):
+            page = np.zeros((n_groups, len(part), stride), dtype=np.uint8)
+            for f in range(self.n_features):
+                page[f // width, :, f % width] = part[:, f]
+            pages.append(page)
+        return pages
+
+    def workspace(self, kernels, n_pages=1, width=None, stride=None, n_threads=1, max_histogram_bytes=1 << 30):
+        pages = self.pages(n_pages, width, stride)
+        rows = [page.shape[1] for page in pages]
+        flat = [page.reshape(-1) for page in pages]
+        return kernels.Workspace(**self.layout(width, stride), pages=flat, page_rows=rows, n_threads=n_threads, max_histogram_bytes=max_histogram_bytes)
+
+
+@dataclass
+class Gradients:
+    """Wide integer gradients and hessians of rows, and how a histogram in some mode sees them."""
+
+    mode: int
+    gradient: np.ndarray  # (n_rows,) int64
+    hessian: np.ndarray  # (n_rows,) int64: all one in single mode
+    count_bits: int = 20
+    gradient_shift: int = 0
+    hessian_shift: int = 0
+    key: int = 0x123456789ABCDEF
+
+    @classmethod
+    def random(cls, rng, n_rows, mode, **more):
+        # The largest that records may hold: what rounding adds must still fit.
+        gradient = rng.integers(-(16383 << 16), (16383 << 16) + 1, n_rows)
+        hessian = np.ones(n_rows, dtype=np.int64) if mode == SINGLE else rng.integers(0, (8191 << 18) + 1, n_rows)
+        return cls(mode, gradient, hessian, count_bits=n_rows.bit_length(), **more)
+
+    @classmethod
+    def small(cls, gradient, hessian, mode=WIDE):
+        return cls(mode, np.asarray(gradient, dtype=np.int64), np.asarray(hessian, dtype=np.int64))
+
+    def records(self):
+        """The records as bytes: a fresh copy, for a Workspace may change them."""
+        if self.mode == SINGLE:
+            return self.gradient.astype(np.int32).view(np.uint8)
+        pairs = np.empty(len(self.gradient), dtype=PAIR)
+        pairs["gradient"], pairs["hessian"] = self.gradient, self.hessian
+        return pairs.view(np.uint8)
+
+    def seen(self):
+        """What a histogram adds for each row: gradient and hessian."""
+        if self.mode == NARROW:
+            return twin.narrow(self.gradient, self.hessian, self.key)
+        gradient = twin.round_shift(self.gradient, self.gradient_shift)
+        return gradient, self.hessian if self.mode == SINGLE else twin.round_shift(self.hessian, self.hessian_shift)
+
+    def histogram(self, table, rows=slice(None)):
+        """(n_cells, 3) int64, by the twin."""
+        gradient, hessian = self.seen()
+        return twin.histogram(table.bins[rows], table.n_bins, gradient[rows], hessian[rows])
+
+    def start(self, workspace, **rules):
+        """Begin a tree; returns the gain of the root's best split."""
+        rules = {"l2": 0.0, "hessian_unit": 1.0, "min_hessian": 0.0, "min_gain": 0.0, "noise": 0.0} | rules
+        rules = {"min_count": 1, "max_depth": 0, "allowed": None} | rules
+        form = {"count_bits": self.count_bits, "gradient_shift": self.gradient_shift, "hessian_shift": self.hessian_shift}
+        return workspace.start(records=self.records(), mode=self.mode, key=self.key, **form, **rules)

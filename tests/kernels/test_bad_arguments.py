@@ -1,0 +1,69 @@
+"""Arguments that could lead a kernel out of its arrays. They run in a process of their own: a crash there is a failure here."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+CASES = {
+    "a leaf without a value": "kernels.add_leaf_values(np.full(16, 255, np.uint8), 4, np.zeros(1), np.zeros(4), 1)",
+    "cuts that begin before the first": """
+begin = np.array([-200, 0, 2])
+kernels.bin_table(np.zeros((4, 2)), 0, np.arange(2.0), begin, np.zeros(16, np.uint8), 4, 0, 2, 4, np.zeros(2, np.uint8), 1)
+""",
+    "a group of more than 64 features": """
+ones, zeros = np.ones(200, np.int32), np.zeros(200, np.uint8)
+workspace = kernels.Workspace(ones, zeros, ones, 200, 200, [np.zeros(200 * 300, np.uint8)], [300], 1, 1 << 20)
+workspace.start(np.zeros(2400, np.uint8), 1, 20, 0, 0, 0.0, 1.0, 0.0, 0.0, 0.0, 1, 0, 0, None)
+""",
+    "scoring with no threads": """
+leaf = np.array([-1], np.int32)
+scorer = kernels.Scorer(np.array([0, 1]), leaf, np.zeros(1), leaf, leaf, np.zeros(1, np.uint8), np.zeros(1), 2, 1)
+scorer.add(np.zeros((20, 2)), 0, 1, np.zeros((20, 1)), 0)
+""",
+    "more leaves than a byte can number": """
+one = np.ones(1, np.int32)
+workspace = kernels.Workspace(one, np.zeros(1, np.uint8), one, 1, 4, [np.zeros(80, np.uint8)], [20], 1, 1 << 20)
+workspace.start(np.zeros(160, np.uint8), 1, 20, 0, 0, 0.0, 1.0, 0.0, 0.0, 0.0, 1, 0, 0, None)
+workspace.finish([0] * 257, np.zeros(20, np.uint8), 1)
+""",
+    "a link that does not exist": "kernels.apply_link('probit', np.zeros((2, 1)), 1)",
+    "a softmax of no classes": """
+kernels.softmax_records(np.zeros(4), np.zeros((0, 4)), None, 1.0, 1.0, np.zeros((0, 32), np.uint8), 1)
+""",
+    "a page whose size overflows": """
+page, missing, begin = np.zeros(64, np.uint8), np.zeros(8, np.uint8), np.zeros(9, np.int64)
+kernels.bin_table(np.ones((400, 8)), 0, np.empty(0), begin, page, 1 << 61, 0, 8, 8, missing, 1)
+""",
+}
+
+CHILD = """
+import json, sys
+import numpy as np
+from sapwood import kernels
+for code in json.load(sys.stdin):
+    try:
+        exec(code, {"np": np, "kernels": kernels})
+        print("accepted", flush=True)
+    except ValueError:
+        print("refused", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def verdicts():
+    """What became of each case: refused, accepted or crashed."""
+    found = []
+    while len(found) < len(CASES):
+        rest = list(CASES.values())[len(found) :]
+        done = subprocess.run([sys.executable, "-c", CHILD], input=json.dumps(rest), capture_output=True, text=True, check=False)
+        found += done.stdout.split()
+        if done.returncode:
+            found = [*found[: len(CASES) - 1], f"crashed with {done.returncode}: {done.stderr}"]
+    return dict(zip(CASES, found, strict=True))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_are_refused(case, verdicts):
+    assert verdicts[case] == "refused"

@@ -1,0 +1,253 @@
+import json
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import save
+
+from sapwood import BoostingClassifier, Model, ModelFormatError
+from sapwood.data.tables import ArrayTable
+from sapwood.model.file import ARRAYS, SCHEMA, pack, unpack
+
+
+@pytest.fixture(scope="module")
+def model():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(150, 3)).round(1)
+    x[::9, 1] = np.nan
+    return BoostingClassifier(max_iter=3, max_leaf_nodes=5).fit(x, np.digitize(x[:, 0] + rng.normal(size=150), [-0.5, 0.5])).model_
+
+
+@pytest.fixture(scope="module")
+def data(model):
+    return model.to_bytes()
+
+
+X = np.random.default_rng(1).normal(size=(40, 3))
+
+
+def answer(model):
+    return model.predict_raw(ArrayTable(X), 1).tobytes(), model.importances().tobytes(), model.loss, model.link, model.best_round
+
+
+def check_damaged(damaged, model):
+    """Damage is found, or did not matter."""
+    try:
+        loaded = Model.from_bytes(damaged)
+    except ModelFormatError:
+        return "refused"
+    assert answer(loaded) == answer(model)
+    return "harmless"
+
+
+class TestDamage:
+    @pytest.mark.parametrize("what", ["a bit", "a byte"])
+    def test_anywhere(self, model, data, what):
+        rng = np.random.default_rng(2)
+        found = []
+        for at in np.concatenate([np.arange(0, 64), rng.integers(0, len(data), 400)]):
+            damaged = bytearray(data)
+            damaged[at] ^= 1 << rng.integers(8) if what == "a bit" else rng.integers(1, 256)
+            found.append(check_damaged(bytes(damaged), model))
+        assert found.count("refused") > 400
+
+    def test_in_the_header(self, model, data):
+        rng = np.random.default_rng(3)
+        (length,) = struct.unpack("<Q", data[:8])
+        for _ in range(300):
+            damaged = bytearray(data)
+            damaged[8 + rng.integers(length)] = rng.choice(list(b'0123456789-",:{}[]abFIx \\\x00\xff'))
+            check_damaged(bytes(damaged), model)
+
+    def test_cut_short(self, model, data):
+        rng = np.random.default_rng(4)
+        for size in [*range(0, 32), *rng.integers(32, len(data), 100).tolist(), len(data) - 1]:
+            assert check_damaged(data[:size], model) == "refused"
+
+    def test_longer(self, model, data):
+        assert check_damaged(data + b"\x00", model) == "refused"
+        assert check_damaged(data + data, model) == "refused"
+
+    def test_parts_swapped(self, model, data):
+        rng = np.random.default_rng(5)
+        for _ in range(100):
+            a, b, size = *np.sort(rng.integers(8, len(data) - 16, 2)).tolist(), 8
+            damaged = bytearray(data)
+            damaged[a : a + size], damaged[b : b + size] = damaged[b : b + size], damaged[a : a + size]
+            check_damaged(bytes(damaged), model)
+
+    @given(st.binary(max_size=200))
+    def test_anything_else(self, noise):
+        with pytest.raises(ModelFormatError):
+            Model.from_bytes(noise)
+
+
+@pytest.fixture
+def parts(data):
+    """The arrays and the document of a good model, to be spoilt."""
+    arrays, about = unpack(data)
+    return {name: array.copy() for name, array in arrays.items()}, {k: v for k, v in about.items() if k not in ("schema", "sha256")}
+
+
+def refuse(arrays, about, match):
+    """Packed as they are, with a true checksum."""
+    with pytest.raises(ModelFormatError, match=match):
+        Model.from_bytes(pack(arrays, about))
+
+
+class TestCraftedArrays:
+    """A file whose checksum is right may still mean harm."""
+
+    def test_the_parts_are_good(self, parts, model):
+        assert answer(Model.from_bytes(pack(*parts))) == answer(model)
+
+    def inner(self, arrays, n=0):
+        """The n-th inner node."""
+        return np.flatnonzero(arrays["feature"] >= 0)[n]
+
+    @pytest.mark.parametrize(
+        "name, child, match",
+        [
+            ("left", 0, "child is out of range"),  # a cycle
+            ("right", 0, "child is out of range"),
+            ("left", -1, "child is out of range"),
+            ("right", 9, "child is out of range"),  # in the next tree
+            ("left", 2**31 - 1, "child is out of range"),
+            ("left", 2, "no parent, or two"),  # shared
+        ],
+    )
+    def test_children(self, parts, name, child, match):
+        arrays, about = parts
+        arrays[name][self.inner(arrays)] = child
+        refuse(arrays, about, match)
+
+    def test_a_longer_cycle(self, parts):
+        arrays, about = parts
+        arrays["left"][self.inner(arrays, 1)] = 1
+        refuse(arrays, about, "child is out of range|no parent, or two")
+
+    def test_an_orphan(self, parts):
+        arrays, about = parts
+        arrays["feature"][self.inner(arrays, 1)] = -1
+        refuse(arrays, about, "no parent, or two")
+
+    @pytest.mark.parametrize("feature", [3, 2**31 - 1, -2])
+    def test_features(self, parts, feature):
+        arrays, about = parts
+        arrays["feature"][self.inner(arrays)] = feature
+        refuse(arrays, about, "feature is out of range")
+
+    @pytest.mark.parametrize(
+        "name, wrong, match",
+        [
+            ("threshold", np.nan, "threshold"),
+            ("value", np.nan, "value"),
+            ("value", np.inf, "value"),
+            ("bin", -1, "bin"),
+            ("bin", 256, "bin"),
+            ("base_score", np.nan, "base_score"),
+            ("base_score", np.inf, "base_score"),
+            ("cuts", np.nan, "cuts"),
+            ("cuts", np.inf, "cuts"),  # before others
+        ],
+    )
+    def test_numbers(self, parts, name, wrong, match):
+        arrays, about = parts
+        arrays[name][0] = wrong
+        refuse(arrays, about, match)
+
+    @pytest.mark.parametrize("name", ARRAYS)
+    @pytest.mark.parametrize("change", ["shorter", "longer", "empty"])
+    def test_lengths(self, parts, name, change):
+        arrays, about = parts
+        arrays[name] = {"shorter": arrays[name][:-1], "longer": np.append(arrays[name], 0), "empty": arrays[name][:0]}[change]
+        refuse(arrays, about, "damaged")
+
+    @pytest.mark.parametrize("name", ["begin", "cuts_begin"])
+    @pytest.mark.parametrize("at, wrong", [(0, 1), (0, -1), (1, -1), (1, 2**62), (-1, 2**62), (-2, 2**63 - 1), (1, -(2**63))])
+    def test_where_things_begin(self, parts, name, at, wrong):
+        arrays, about = parts
+        arrays[name][at] = wrong
+        refuse(arrays, about, f"damaged.*{name}")
+
+    def test_a_tree_without_nodes(self, parts):
+        arrays, about = parts
+        arrays["begin"][1] = 0
+        refuse(arrays, about, "no nodes")
+
+    def test_half_a_round(self, parts):
+        arrays, about = parts
+        arrays["base_score"] = arrays["base_score"][:2]
+        refuse(arrays, about, "round is not whole")
+
+    def test_too_many_cuts(self, parts):
+        arrays, about = parts
+        n = len(arrays["cuts"])
+        arrays["cuts"] = np.append(arrays["cuts"], arrays["cuts"][-1] + 1 + np.arange(255))
+        arrays["cuts_begin"][-1] = n + 255
+        refuse(arrays, about, "cuts")
+
+    def test_no_features(self, parts):
+        arrays, about = parts
+        leaf = {"begin": np.arange(4), "feature": -np.ones(3), "missing_left": np.zeros(3)}
+        leaf |= {name: np.zeros(3) for name in ("threshold", "bin", "left", "right", "value", "gain", "count")}
+        refuse({"base_score": arrays["base_score"], "cuts": np.empty(0), "cuts_begin": np.zeros(1), **leaf}, about, "no features")
+
+    @pytest.mark.parametrize("change", [{"loss": "hinge"}, {"loss": ["log_loss"]}, {"loss": None}, {"link": "probit"}, {"link": {}}])
+    def test_losses_and_links(self, parts, change):
+        arrays, about = parts
+        refuse(arrays, {**about, **change}, "loss or link")
+
+    @pytest.mark.parametrize("best_round", [-1, 4, 1.0, True, "2", [1], 10**30])
+    def test_best_rounds(self, parts, best_round):
+        arrays, about = parts
+        refuse(arrays, {**about, "best_round": best_round}, "best_round")
+
+    def test_a_newer_schema(self, parts):
+        arrays, about = parts
+        refuse(arrays, {**about, "schema": SCHEMA + 1}, f"schema {SCHEMA + 1} is unknown.*upgrade")
+
+    @pytest.mark.parametrize("schema", [0, None, "1", [], {}])
+    def test_another_schema(self, parts, schema):
+        arrays, about = parts
+        refuse(arrays, {**about, "schema": schema}, "schema")
+
+
+class TestOtherFiles:
+    """Files of safetensors that `pack` would not write."""
+
+    def document(self, data):
+        (length,) = struct.unpack("<Q", data[:8])
+        return json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["sapwood"])
+
+    def refuse(self, arrays, metadata, match="Sapwood model"):
+        with pytest.raises(ModelFormatError, match=match):
+            Model.from_bytes(save(arrays, metadata))
+
+    def test_no_document(self, parts):
+        self.refuse(parts[0], None)
+        self.refuse(parts[0], {"other": "{}"})
+
+    @pytest.mark.parametrize("document", ["", "{", "[]", "1", "null", '"text"', "[" * 100_000, "1" * 5000])
+    def test_documents_that_are_no_object(self, parts, document):
+        self.refuse(parts[0], {"sapwood": document})
+
+    def test_missing_and_further_arrays(self, parts, data):
+        document = {"sapwood": json.dumps(self.document(data))}
+        self.refuse({name: array for name, array in parts[0].items() if name != "gain"}, document, "other arrays")
+        self.refuse({**parts[0], "more": np.zeros(1)}, document, "other arrays")
+
+    @pytest.mark.parametrize("name", ["feature", "threshold", "begin"])
+    def test_other_types_and_shapes(self, parts, data, name):
+        arrays, document = parts[0], {"sapwood": json.dumps(self.document(data))}
+        for other in (arrays[name].astype(np.float32), arrays[name].astype(np.int16), arrays[name][:, None], arrays[name][:1].reshape(())):
+            self.refuse({**arrays, name: other.copy()}, document, f"{name} is not a list")
+
+    def test_a_checksum_of_something_else(self, parts, data):
+        document = self.document(data)
+        for wrong in ("0" * 64, None, 5):
+            self.refuse(parts[0], {"sapwood": json.dumps({**document, "sha256": wrong})}, "checksum")
+        del document["sha256"]
+        self.refuse(parts[0], {"sapwood": json.dumps(document)}, "checksum")

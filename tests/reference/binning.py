@@ -1,0 +1,51 @@
+"""Cut points, and the bins they make."""
+
+import numpy as np
+
+
+def distinct(column, weight=None):
+    """The distinct numbers of a column, ascending, and the weight of each."""
+    column = np.asarray(column, dtype=np.float64)
+    weight = np.ones(len(column)) if weight is None else np.asarray(weight, dtype=np.float64)
+    known = ~np.isnan(column)
+    values, group = np.unique(column[known] + 0.0, return_inverse=True)  # -0.0 + 0.0 is 0.0
+    return values, np.bincount(group, weight[known], len(values))
+
+
+def between(low, high):
+    """The number halfway between two, or the lower one where that would not keep them apart."""
+    with np.errstate(invalid="ignore"):
+        middle = low / 2 + high / 2
+    return middle if low <= middle < high else low
+
+
+def cut_points(column, max_bins, weight=None):
+    """Cut points of a column.
+
+    Few distinct values have a bin each. Of many, a heavy one (a bin's fair share of all weight, or more) ends its bin, and the light ones
+    fill bins up to an equal share of what is left of them, or to half of it before a heavy one.
+    """
+    values, weights = distinct(column, weight)
+    if len(values) <= max_bins:
+        return np.array([between(a, b) for a, b in zip(values[:-1], values[1:], strict=True)])
+    heavy = weights >= weights.sum() / max_bins
+    bins_left = max_bins - heavy.sum()
+    goal = weights[~heavy].sum() / bins_left if bins_left else 0.0
+    cuts, filled = [], 0.0
+    for i in range(len(values) - 1):
+        filled += weights[i]
+        if not (heavy[i] or filled >= goal or (heavy[i + 1] and filled >= goal / 2)):
+            continue
+        cuts.append(between(values[i], values[i + 1]))
+        filled = 0.0
+        if not heavy[i]:
+            bins_left -= 1
+            if bins_left > 0:
+                goal = weights[i + 1 :][~heavy[i + 1 :]].sum() / bins_left
+    return np.array(cuts[: max_bins - 1])
+
+
+def bins_of(column, cuts):
+    """The bin of each value: the number of cut points below it; of a missing one, the bin after the last."""
+    column = np.asarray(column, dtype=np.float64)
+    return np.where(np.isnan(column), len(cuts) + 1, np.searchsorted(cuts, column, side="left")).astype(np.uint8)

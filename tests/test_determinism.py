@@ -1,0 +1,249 @@
+"""Same data, same parameters, same seed: the same bytes, whatever the threads, pages, process or CPU.
+
+Run as a script this file prints the fingerprints of all cases, for comparison between processes.
+"""
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingRegressor
+
+from sapwood import BoostingClassifier, BoostingRegressor
+from sapwood.data import pages
+from sapwood.data.pages import Pages
+from sapwood.trees import records
+from sapwood.trees.records import NARROW, SINGLE, WIDE, Records
+
+ROOT = Path(__file__).parent.parent
+THREADS = [1, 2, 3, 8]
+
+
+@dataclass
+class Case:
+    """An estimator with data, and the histogram mode that its first tree is meant to have."""
+
+    estimator: Any
+    n_rows: int
+    n_features: int
+    mode: int
+    target: Callable[[np.ndarray, np.random.Generator], np.ndarray]
+    weighted: bool = False
+    missing: float = 0.0
+    data: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def build(self) -> dict[str, np.ndarray]:
+        """X, y and perhaps sample_weight; the same every time."""
+        if not self.data:
+            rng = np.random.default_rng(0)
+            X = rng.normal(size=(self.n_rows, self.n_features))
+            signal = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1] * X[:, 2]
+            self.data = {"X": X, "y": self.target(signal, rng)}
+            X[rng.random(X.shape) < self.missing] = np.nan
+            if self.weighted:
+                self.data["sample_weight"] = rng.integers(0, 4, size=self.n_rows) / 2
+        return self.data
+
+    def fit(self, n_jobs: int = 1) -> Any:
+        return clone(self.estimator).set_params(n_jobs=n_jobs).fit(**self.build())
+
+    def fingerprint(self, n_jobs: int = 1) -> str:
+        """Of the model and its predictions for rows it was not trained on."""
+        fitted = self.fit(n_jobs)
+        table = np.random.default_rng(1).normal(size=(2_000, self.n_features))
+        table[::9, 0] = np.nan
+        predict = fitted.predict_proba if isinstance(fitted, BoostingClassifier) else fitted.predict
+        return hashlib.sha256(fitted.model_.to_bytes() + predict(table).tobytes()).hexdigest()
+
+
+def measures(signal, rng):
+    return signal + 0.3 * rng.normal(size=len(signal))
+
+
+def heavy_tailed(signal, rng):
+    return signal + rng.standard_cauchy(size=len(signal)) ** 3
+
+
+def counts(signal, rng):
+    return rng.poisson(np.exp(signal)).astype(float)
+
+
+def amounts(signal, rng):
+    return rng.gamma(2, np.exp(signal) / 2)
+
+
+def two_classes(signal, rng):
+    return (measures(signal, rng) > 0).astype(int)
+
+
+def three_classes(signal, rng):
+    return np.digitize(measures(signal, rng), [-0.5, 0.5])
+
+
+def regressor(loss="squared_error", **parameters):
+    return BoostingRegressor(loss, **({"max_iter": 5, "random_state": 7} | parameters))
+
+
+def classifier(**parameters):
+    return BoostingClassifier(**({"max_iter": 5, "random_state": 7} | parameters))
+
+
+def large(estimator, mode, target, **more):
+    return Case(estimator.set_params(max_iter=2), 50_000, 5, mode, target, missing=0.02, **more)
+
+
+def small(estimator, mode, target, **more):
+    return Case(estimator, 1_500, 6, mode, target, missing=0.05, **more)
+
+
+CASES = {
+    "squared": small(regressor(), SINGLE, measures),
+    "squared weighted": small(regressor(), WIDE, measures, weighted=True),
+    "squared depthwise": small(regressor(grow_policy="depthwise"), SINGLE, measures),
+    "absolute": small(regressor("absolute_error"), SINGLE, measures),
+    "absolute weighted": small(regressor("absolute_error"), WIDE, measures, weighted=True),
+    "poisson": small(regressor("poisson"), WIDE, counts),
+    "poisson depthwise weighted": small(regressor("poisson", grow_policy="depthwise"), WIDE, counts, weighted=True),
+    "gamma": small(regressor("gamma"), WIDE, amounts),
+    "two classes": small(classifier(), WIDE, two_classes),
+    "two classes depthwise": small(classifier(grow_policy="depthwise"), WIDE, two_classes),
+    "three classes": small(classifier(), WIDE, three_classes),
+    "three classes weighted": small(classifier(), WIDE, three_classes, weighted=True),
+    "some features": small(classifier(max_features=0.4), WIDE, two_classes),
+    "early stopping": small(classifier(early_stopping=True, scoring="roc_auc"), WIDE, two_classes),
+    "early stopping by loss": small(regressor("poisson", early_stopping=True), WIDE, counts, weighted=True),
+    "many leaves": small(regressor(max_leaf_nodes=None, min_samples_leaf=1), SINGLE, measures),
+    "few bins": small(regressor("gamma", max_bins=4), WIDE, amounts),
+    "wide": Case(regressor(max_iter=3), 1_000, 150, SINGLE, measures, missing=0.05),
+    "wide classes": Case(classifier(max_iter=3), 1_000, 70, WIDE, three_classes),
+    "wide some features": Case(classifier(max_iter=3, max_features=0.1), 1_000, 150, WIDE, two_classes),
+    "large squared": large(regressor(), SINGLE, measures),
+    "large squared weighted": large(regressor(), NARROW, measures, weighted=True),
+    "large heavy-tailed weighted": large(regressor(), WIDE, heavy_tailed, weighted=True),
+    "large absolute": large(regressor("absolute_error"), SINGLE, measures),
+    "large poisson": large(regressor("poisson"), NARROW, counts),
+    "large gamma": large(regressor("gamma"), NARROW, amounts),
+    "large two classes": large(classifier(), NARROW, two_classes),
+    "large two classes depthwise": large(classifier(grow_policy="depthwise"), NARROW, two_classes, weighted=True),
+    "large three classes": large(classifier(), NARROW, three_classes),
+    "large many leaves": large(regressor(max_leaf_nodes=700, min_samples_leaf=2), SINGLE, measures),
+    "large wide": Case(classifier(max_iter=1, early_stopping=False), 33_000, 70, NARROW, two_classes),
+    "sampled bins": Case(regressor(max_iter=1), 210_000, 3, SINGLE, measures),
+}
+each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+
+
+@pytest.fixture
+def eight_cpus(monkeypatch):
+    """More threads than this machine may have cores: they run all the same."""
+    monkeypatch.setattr("sapwood.threads.available_cpus", lambda: 8)
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """Fingerprints of single-threaded fits, made when first asked for."""
+    known = {}
+
+    def of(case):
+        return known.setdefault(id(case), case.fingerprint())
+
+    return of
+
+
+@each_case
+def test_a_case_has_the_histogram_mode_it_stands_for(case, monkeypatch):
+    modes = []
+
+    def watched(self, format=Records.format):
+        modes.append(format(self).mode)
+        return format(self)
+
+    monkeypatch.setattr(records.Records, "format", watched)
+    case.fit()
+    assert modes[0] == case.mode
+    assert (case.n_features > pages.GROUP_FEATURES) == (case in (c for name, c in CASES.items() if "wide" in name))
+
+
+@each_case
+@pytest.mark.parametrize("n_jobs", THREADS[1:])
+def test_threads_leave_no_trace(case, n_jobs, eight_cpus, alone):
+    assert case.fingerprint(n_jobs) == alone(case)
+
+
+@pytest.mark.parametrize("n_pages", [3, 7])
+@each_case
+def test_pages_leave_no_trace(case, n_pages, monkeypatch, eight_cpus, alone):
+    expected = alone(case)
+    build, built = Pages.build.__func__, []
+
+    def build_cut(cls, *args):
+        built.append(build(cls, *args).cut(n_pages))
+        return built[-1]
+
+    monkeypatch.setattr(Pages, "build", classmethod(build_cut))
+    assert case.fingerprint(n_jobs=3) == expected
+    assert len(built[0].pages) == n_pages
+
+
+@each_case
+def test_a_second_fit_leaves_no_trace(case, alone):
+    assert case.fingerprint() == alone(case)
+
+
+def test_other_threads_work_in_between_leaves_no_trace(alone):
+    case = CASES["large poisson"]
+    expected = alone(case)
+    HistGradientBoostingRegressor(max_iter=1, max_leaf_nodes=4).fit(case.build()["X"][:2_000], case.build()["y"][:2_000])
+    assert case.fingerprint(n_jobs=2) == expected
+
+
+PERMUTABLE = [name for name, case in CASES.items() if case.estimator.early_stopping is not True and case.n_rows < 10_000]
+
+
+@pytest.mark.parametrize("name", PERMUTABLE)
+def test_the_order_of_rows_leaves_no_trace_in_small_data(name):
+    case = CASES[name]
+    data = case.build()
+    order = np.random.default_rng(2).permutation(case.n_rows)
+    permuted = clone(case.estimator).fit(**{key: values[order] for key, values in data.items()})
+    in_order = case.fit()
+    predict = "predict_proba" if isinstance(in_order, BoostingClassifier) else "predict"
+    assert_array_equal(getattr(permuted, predict)(data["X"]), getattr(in_order, predict)(data["X"]))
+    assert permuted.model_.to_bytes() == in_order.model_.to_bytes()
+
+
+# Other processes
+
+
+def fingerprints_of_another_process(**environment: str) -> dict[str, str]:
+    command = [sys.executable, "-m", "tests.test_determinism"]
+    run = subprocess.run(command, cwd=ROOT, env=os.environ | environment, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [{"SAPWOOD_KERNELS": "baseline", "PYTHONHASHSEED": "1"}, {"SAPWOOD_KERNELS": "avx2", "OMP_NUM_THREADS": "1", "PYTHONHASHSEED": "2"}],
+    ids=["baseline", "avx2"],
+)
+def test_process_and_instruction_set_leave_no_trace(environment, alone):
+    there = fingerprints_of_another_process(**environment)
+    assert there.pop("kernels") == environment["SAPWOOD_KERNELS"]
+    assert there == {name: alone(case) for name, case in CASES.items()}
+
+
+if __name__ == "__main__":
+    from sapwood import kernels
+
+    print(json.dumps({"kernels": kernels.name} | {name: case.fingerprint(n_jobs=2) for name, case in CASES.items()}))

@@ -1,0 +1,83 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sapwood.trees.frontier import FRONTIERS, DepthWise, Frontier, LeafWise
+
+every_policy = pytest.mark.parametrize("policy", FRONTIERS.values(), ids=FRONTIERS)
+
+
+def grow(frontier, gains):
+    """Split what the frontier chooses; the gains of all nodes to come are known. Returns the batches it chose."""
+    frontier.add(0, gains[:1])
+    n_nodes, batches = 1, []
+    while chosen := frontier.choose():
+        batches.append(chosen)
+        n_new = 2 * len(chosen)
+        new = (gains[n_nodes : n_nodes + n_new] + [0.0] * n_new)[:n_new]
+        frontier.add(n_nodes, new)
+        n_nodes += n_new
+    return batches
+
+
+class TestEveryPolicy:
+    @every_policy
+    @given(gains=st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0]), min_size=1, max_size=60), max_leaves=st.none() | st.integers(2, 20))
+    def test_keeps_its_word(self, policy, gains, max_leaves):
+        batches = grow(policy(max_leaves), gains)
+        chosen = [node for batch in batches for node in batch]
+        assert len(set(chosen)) == len(chosen)
+        assert all(gains[node] > 0 for node in chosen)
+        if max_leaves is not None:
+            assert len(chosen) + 1 <= max_leaves
+        # Nothing that could be split is left, unless there is no room.
+        able = [node for node in range(min(2 * len(chosen) + 1, len(gains))) if gains[node] > 0]
+        assert sorted(chosen) == able or len(chosen) + 1 == max_leaves
+
+    @every_policy
+    def test_a_root_without_gain_stays_a_leaf(self, policy):
+        assert grow(policy(None), [0.0]) == []
+        assert grow(policy(5), [-1.0]) == []
+
+    @every_policy
+    def test_full_when_the_last_split_is_chosen(self, policy):
+        frontier = policy(2)
+        frontier.add(0, [1.0])
+        assert not frontier.full
+        assert frontier.choose() == [0]
+        assert frontier.full
+        frontier.add(1, [1.0, 1.0])
+        assert frontier.choose() == []
+
+    @every_policy
+    def test_without_a_limit_never_full(self, policy):
+        frontier = policy(None)
+        grow(frontier, [1.0] * 99)
+        assert not frontier.full
+
+
+class TestLeafWise:
+    def test_the_best_leaf_first(self):
+        assert grow(LeafWise(None), [1.0, 2.0, 3.0, 0.0, 4.0, 2.5, 0.0]) == [[0], [2], [4], [5], [1]]
+
+    def test_a_tie_goes_to_the_older(self):
+        assert grow(LeafWise(4), [1.0] * 9) == [[0], [1], [2]]
+
+
+class TestDepthWise:
+    def test_a_level_at_a_time(self):
+        assert grow(DepthWise(None), [1.0, 2.0, 3.0, 0.0, 4.0, 2.5, 0.0]) == [[0], [1, 2], [4, 5]]
+
+    def test_the_best_of_a_level_where_there_is_no_room_for_all(self):
+        assert grow(DepthWise(5), [1.0, 2.0, 2.0, 1.0, 4.0, 3.0, 5.0]) == [[0], [1, 2], [6]]
+        assert grow(DepthWise(6), [1.0, 2.0, 2.0, 1.0, 4.0, 3.0, 5.0]) == [[0], [1, 2], [4, 6]]
+
+    def test_a_tie_goes_to_the_older(self):
+        assert grow(DepthWise(5), [1.0] * 9) == [[0], [1, 2], [3]]
+
+
+def test_a_policy_must_say_how():
+    with pytest.raises(TypeError, match="Frontier"):
+        Frontier(3).add(0, [1.0])
+    with pytest.raises(TypeError, match="Frontier"):
+        Frontier(3).choose()

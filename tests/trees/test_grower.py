@@ -1,0 +1,209 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sapwood import BoostingClassifier, BoostingRegressor
+from sapwood.boosting import tree_key
+from sapwood.data.binning import Binning
+from sapwood.data.pages import Pages
+from sapwood.data.tables import ArrayTable
+from sapwood.losses import LOSSES
+from sapwood.sampling.features import FeatureSampler
+from sapwood.trees.frontier import FRONTIERS
+from sapwood.trees.grower import TreeConfig, grow_tree
+from sapwood.trees.tree import Leaves
+
+every_policy = pytest.mark.parametrize("policy", FRONTIERS)
+
+
+@st.composite
+def tables(draw, most_rows=300):
+    """Rows with ties and missing values, a numeric target and one of classes."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_rows, n_features = draw(st.integers(2, most_rows)), draw(st.integers(1, 6))
+    x = rng.integers(0, draw(st.sampled_from([2, 5, 100])), (n_rows, n_features)).astype(float)
+    x[rng.random(x.shape) < draw(st.sampled_from([0.0, 0.3]))] = np.nan
+    y = np.nan_to_num(x).sum(axis=1) + rng.normal(size=n_rows) * draw(st.sampled_from([0.1, 3.0]))
+    classes = np.digitize(y, np.quantile(y, [0.3, 0.7])[: draw(st.integers(1, 2))])
+    return x, y, classes
+
+
+def depths(tree):
+    """The depth of each node."""
+    out = np.zeros(len(tree.feature), dtype=int)
+    for node in np.flatnonzero(tree.feature >= 0):  # parents come first
+        out[[tree.left[node], tree.right[node]]] = out[node] + 1
+    return out
+
+
+def leaf_of_rows(model, x):
+    """(n_rows, n_trees): where the trees send rows."""
+    out = np.empty((len(x), len(model.trees)), dtype=np.int32)
+    model.scorer().leaves(x, 0, len(model.trees), out, 1)
+    return out
+
+
+@pytest.mark.parametrize("Estimator", [BoostingRegressor, BoostingClassifier])
+@every_policy
+@given(
+    table=tables(),
+    max_leaf_nodes=st.none() | st.integers(2, 40),
+    max_depth=st.none() | st.integers(1, 6),
+    min_samples_leaf=st.integers(1, 30),
+    max_features=st.sampled_from([1.0, 0.4]),
+)
+def test_limits_hold_exactly(Estimator, policy, table, max_leaf_nodes, max_depth, min_samples_leaf, max_features):
+    x, y, classes = table
+    limits = {"max_leaf_nodes": max_leaf_nodes, "max_depth": max_depth, "min_samples_leaf": min_samples_leaf}
+    estimator = Estimator(max_iter=2, grow_policy=policy, max_features=max_features, **limits)
+    model = estimator.fit(x, y if Estimator is BoostingRegressor else classes).model_
+    reached = leaf_of_rows(model, x)
+    for t, tree in enumerate(model.trees):
+        is_leaf = tree.feature < 0
+        # Every node's count is the number of rows that pass it.
+        np.testing.assert_array_equal(tree.count[is_leaf], np.bincount(reached[:, t], minlength=len(is_leaf))[is_leaf])
+        np.testing.assert_array_equal(tree.count[~is_leaf], (tree.count[tree.left] + tree.count[tree.right])[~is_leaf])
+        assert tree.count[0] == len(x)
+        if tree.n_leaves > 1:
+            assert tree.count.min() >= min_samples_leaf
+        assert max_leaf_nodes is None or tree.n_leaves <= max_leaf_nodes
+        assert max_depth is None or depths(tree).max() <= max_depth
+        assert (tree.gain[~is_leaf] > 0).all()
+        assert (tree.gain[is_leaf] == 0).all()
+        assert (tree.value[~is_leaf] == 0).all()
+
+
+@given(tables())
+def test_policies_agree_where_every_leaf_is_split(table):
+    x, y, _ = table
+    limits = {"max_iter": 3, "max_leaf_nodes": None, "min_samples_leaf": 5}
+    leafwise, depthwise = (BoostingRegressor(grow_policy=policy, **limits).fit(x, y).predict(x) for policy in ("leafwise", "depthwise"))
+    np.testing.assert_array_equal(leafwise, depthwise)
+
+
+def splits_in_order(tree):
+    """The inner nodes in the order they were split: children were made then."""
+    inner = np.flatnonzero(tree.feature >= 0)
+    return inner[np.argsort(tree.left[inner])]
+
+
+@given(tables())
+def test_leafwise_splits_the_best_leaf(table):
+    x, y, _ = table
+    (tree,) = BoostingRegressor(max_iter=1, max_leaf_nodes=12, min_samples_leaf=2).fit(x, y).model_.trees
+    known = [0]
+    for node in splits_in_order(tree):
+        assert tree.gain[node] == max(tree.gain[leaf] for leaf in known)  # the others were split later, or never
+        known.remove(node)
+        known += [tree.left[node], tree.right[node]]
+
+
+@given(tables())
+def test_depthwise_finishes_a_level_before_the_next(table):
+    x, y, _ = table
+    (tree,) = BoostingRegressor(max_iter=1, max_leaf_nodes=12, min_samples_leaf=2, grow_policy="depthwise").fit(x, y).model_.trees
+    assert (np.diff(depths(tree)[splits_in_order(tree)]) >= 0).all()
+
+
+@every_policy
+def test_only_features_that_a_node_may_use(policy):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 10))
+    y = x.sum(axis=1)
+    model = BoostingRegressor(max_iter=5, max_features=0.3, min_samples_leaf=5, grow_policy=policy, random_state=3).fit(x, y).model_
+    seed = int(np.random.RandomState(3).randint(1 << 31))
+    sampler = FeatureSampler(10, 0.3)
+    used = set()
+    for t, tree in enumerate(model.trees):
+        place = np.zeros(len(tree.feature), dtype=np.int64)
+        for node in np.flatnonzero(tree.feature >= 0):
+            place[[tree.left[node], tree.right[node]]] = 2 * node + 1, 2 * node + 2
+        allowed = sampler.choose(tree_key(seed, t), place)
+        assert (allowed.sum(axis=1) == 3).all()
+        inner = tree.feature >= 0
+        assert allowed[inner, tree.feature[inner]].all()
+        used |= set(map(tuple, allowed))
+    assert len(used) > 50  # drawn anew for each node
+
+
+@pytest.mark.parametrize("l2", [0.0, 5.0])
+def test_leaf_values_are_newton_steps(l2):
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(500, 3)), rng.normal(size=500)
+    regressor = BoostingRegressor(max_iter=1, learning_rate=0.3, l2_regularization=l2).fit(x, y)
+    (tree,) = regressor.model_.trees
+    reached = leaf_of_rows(regressor.model_, x)[:, 0]
+    for leaf in np.flatnonzero(tree.feature < 0):
+        residuals = y[reached == leaf] - y.mean()
+        assert tree.value[leaf] == pytest.approx(0.3 * residuals.sum() / (len(residuals) + l2), abs=1e-8)
+
+
+class TestGrowTree:
+    """The loop itself, with rules that estimators do not offer."""
+
+    def grow(self, x, y, loss="squared_error", raw=None, policy="leafwise", **rules):
+        table = ArrayTable(x)
+        binning = Binning.fit(table, 255, None, None, 0, 1)
+        pages = Pages.build(table, binning, 1)
+        records = next(LOSSES[loss]().records(y, np.zeros((1, len(y))) if raw is None else raw, None, 1))
+        config = TreeConfig(FRONTIERS[policy], FeatureSampler(x.shape[1], 1.0), **rules)
+        leaves = Leaves(len(y))
+        return grow_tree(pages.workspace(1), binning, records, config, 0, leaves), leaves
+
+    def data(self, n_rows=600):
+        rng = np.random.default_rng(2)
+        x = rng.normal(size=(n_rows, 4))
+        return x, x[:, 0] * 2 + np.sin(3 * x[:, 1]) + rng.normal(size=n_rows)
+
+    def test_gains_are_the_fall_of_twice_the_loss(self):
+        x, y = self.data()
+        tree, leaves = self.grow(x, y, learning_rate=1.0)
+        before, after = (y**2).sum(), ((y - tree.value[leaves.nodes][leaves.of_row]) ** 2).sum()
+        root = y.sum() ** 2 / len(y)  # what one leaf would have gained
+        assert tree.gain.sum() == pytest.approx(before - after - root, rel=1e-6)
+
+    @pytest.mark.parametrize("min_gain", [10.0, 30.0, 200.0])
+    def test_min_gain(self, min_gain):
+        x, y = self.data()
+        tree, _ = self.grow(x, y, min_gain=min_gain, max_leaves=None)
+        free, _ = self.grow(x, y, max_leaves=None)
+        assert 1 < tree.n_leaves < free.n_leaves
+        assert tree.gain[tree.feature >= 0].min() > min_gain
+
+    def test_min_hessian(self):
+        x, y = self.data()
+        y = (y > 0).astype(float)
+        raw = np.linspace(-4, 4, len(y))[None]
+        tree, leaves = self.grow(x, y, "log_loss", raw, min_hessian=8.0, min_samples_leaf=1, max_leaves=None)
+        p = 1 / (1 + np.exp(-raw[0]))
+        hessian = np.bincount(leaves.of_row, p * (1 - p), tree.n_leaves)
+        assert tree.n_leaves > 4
+        assert hessian.min() >= 8.0 - 1e-5
+        assert tree.count[tree.feature < 0].min() < 80
+
+    def test_leaves_tell_where_rows_are(self):
+        x, y = self.data()
+        for max_leaves, size in ((20, 1), (None, 2)):
+            tree, leaves = self.grow(x, y, max_leaves=max_leaves, min_samples_leaf=1)
+            assert leaves.size == size
+            assert len(leaves.of_row) == len(y)
+            np.testing.assert_array_equal(tree.count[leaves.nodes], np.bincount(leaves.of_row, minlength=tree.n_leaves))
+            raw = np.zeros(len(y))
+            leaves.add_values(tree.value[leaves.nodes], raw, 1)
+            np.testing.assert_array_equal(raw, tree.value[leaves.nodes][leaves.of_row])
+
+    def test_a_feature_that_is_missing_or_not(self):
+        x = np.where(np.arange(100) < 30, np.nan, 7.0)[:, None]
+        tree, _ = self.grow(x, np.where(np.arange(100) < 30, 5.0, -1.0), learning_rate=1.0)
+        assert tree.feature.tolist() == [0, -1, -1]
+        assert tree.threshold[0] == np.inf
+        assert tree.missing_left[0] == 0
+        np.testing.assert_allclose(tree.value[[tree.left[0], tree.right[0]]], [-1.0, 5.0], rtol=1e-8)
+
+    def test_nothing_to_learn_is_a_single_leaf(self):
+        x, _ = self.data()
+        tree, leaves = self.grow(x, np.full(len(x), 3.0))
+        assert tree.n_leaves == 1
+        assert tree.value[0] == pytest.approx(0.3, rel=1e-8)
+        assert leaves.nodes.tolist() == [0]

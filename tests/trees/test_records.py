@@ -1,0 +1,119 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from sapwood import kernels
+from sapwood.trees.records import EXACT_BITS, HEAVY_TAIL, NARROW, NARROW_ROWS, SINGLE, WIDE, Records, Scale, power_of_two
+
+POSITIVE = st.floats(min_value=5e-324, allow_infinity=False)
+
+
+class TestPowerOfTwo:
+    @given(most=st.integers(2**24, 2**40), value=POSITIVE)
+    def test_is_the_largest(self, most, value):
+        power = power_of_two(most, value)
+        assert math.frexp(power)[0] == 0.5
+        assert power * value <= most
+        assert 2 * power * value > most or power == 2.0**1000  # larger ones would leave the range of floats
+
+    @given(exponent=st.integers(-900, 900))
+    def test_exact_at_powers_of_two(self, exponent):
+        value = math.ldexp(1.0, exponent)
+        assert power_of_two(1024, value) == math.ldexp(1024.0, -exponent)
+        assert power_of_two(1024, math.nextafter(value, math.inf)) == math.ldexp(512.0, -exponent)
+
+    def test_nothing_to_scale(self):
+        assert power_of_two(100, 0.0) == 1.0
+
+
+class TestScale:
+    @given(gradient=POSITIVE, hessian=POSITIVE)
+    def test_covers_both(self, gradient, hessian):
+        scale = Scale.covering(gradient, hessian)
+        assert gradient * scale.gradient <= kernels.MAX_GRADIENT
+        assert hessian * scale.hessian <= kernels.MAX_HESSIAN
+        assert not scale.constant_hessian
+        assert scale.record_size == 8
+
+    def test_constant_hessian(self):
+        scale = Scale.covering(3.0, 1.0, constant_hessian=True)
+        assert scale.constant_hessian
+        assert scale.record_size == 4
+        assert scale.gradient == power_of_two(kernels.MAX_GRADIENT, 3.0)
+
+
+@st.composite
+def record_lists(draw, constant_hessian):
+    """Records of up to 2^32 rows, known by their sums only."""
+    n_rows = draw(st.integers(1, 40)) if draw(st.booleans()) else draw(st.integers(1, 2**32 - 1))
+    gradient = draw(st.integers(0, n_rows * kernels.MAX_GRADIENT))
+    hessian = 0 if constant_hessian else draw(st.integers(0, n_rows * kernels.MAX_HESSIAN))
+    scale = Scale.covering(draw(st.floats(1e-9, 1e9)), draw(st.floats(1e-9, 1e9)), constant_hessian)
+    return Records(np.empty(0, dtype=np.uint8), n_rows, scale, (gradient, draw(st.integers(-gradient, gradient)), hessian))
+
+
+class TestFormat:
+    @pytest.mark.parametrize("constant_hessian", [False, True])
+    @given(data=st.data())
+    def test_sums_fit_their_words(self, constant_hessian, data):
+        records = data.draw(record_lists(constant_hessian))
+        form = records.format()
+        n = records.n_rows
+        assert n < 1 << form.count_bits
+        gradient, _, hessian = records.sums
+        if form.mode == NARROW:
+            gradient, hessian = n * 16383, n * 8191
+        else:  # each row may be rounded up by half a unit
+            gradient = (gradient >> form.gradient_shift) + (n if form.gradient_shift else 0)
+            hessian = (hessian >> form.hessian_shift) + (n if form.hessian_shift else 0)
+        assert gradient < 1 << 51  # what a double holds exactly, and the search for splits relies on
+        assert hessian < 1 << 51
+        beside_the_count = gradient if form.mode == SINGLE else hessian
+        assert (beside_the_count << form.count_bits) + n < 1 << 63
+
+    @pytest.mark.parametrize("constant_hessian", [False, True])
+    @given(data=st.data())
+    def test_units_are_what_a_step_is_worth(self, constant_hessian, data):
+        records = data.draw(record_lists(constant_hessian))
+        form, scale = records.format(), records.scale
+        if form.mode == NARROW:
+            assert form.gradient_unit * scale.gradient == 2.0**16
+            assert form.hessian_unit * scale.hessian == 2.0**18
+            assert form.noise > 0
+        else:
+            assert form.gradient_unit * scale.gradient == 2.0**form.gradient_shift
+            assert form.hessian_unit * (scale.hessian or 1.0) == 2.0**form.hessian_shift
+            assert form.noise == 0
+
+    @pytest.mark.parametrize("constant_hessian", [False, True])
+    @given(data=st.data())
+    def test_no_bit_is_dropped_without_need(self, constant_hessian, data):
+        records = data.draw(record_lists(constant_hessian))
+        form = records.format()
+        assume(form.mode != NARROW)
+        gradient, _, hessian = records.sums
+        beside_the_count = min(EXACT_BITS, 62 - form.count_bits)
+        room = {"gradient": beside_the_count if form.mode == SINGLE else EXACT_BITS, "hessian": beside_the_count}
+        if form.gradient_shift:
+            assert gradient >> (form.gradient_shift - 1) >= 1 << room["gradient"]
+        if form.hessian_shift:
+            assert hessian >> (form.hessian_shift - 1) >= 1 << room["hessian"]
+
+    def format(self, n_rows, gradient_share, hessian_share):
+        sums = int(n_rows * kernels.MAX_GRADIENT * gradient_share), 0, int(n_rows * kernels.MAX_HESSIAN * hessian_share)
+        return Records(np.empty(0, dtype=np.uint8), n_rows, Scale(1.0, 1.0), sums).format()
+
+    def test_many_steady_rows_are_narrow(self):
+        assert self.format(NARROW_ROWS, 0.1, 0.1).mode == NARROW
+        assert self.format(NARROW_ROWS - 1, 0.1, 0.1).mode == WIDE
+
+    def test_heavy_tails_are_wide(self):
+        light = 0.25 / HEAVY_TAIL
+        assert self.format(NARROW_ROWS, light, 0.1).mode == WIDE
+        assert self.format(NARROW_ROWS, 0.1, light).mode == WIDE
+
+    def test_one_hessian_for_all_is_single(self):
+        assert Records(np.empty(0, dtype=np.uint8), 5, Scale(1.0, 0.0), (7, 7, 0)).format().mode == SINGLE
