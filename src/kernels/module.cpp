@@ -255,7 +255,7 @@ void bin_table(AnyTable x, int first_feature, In<double> cuts, In<int64_t> cuts_
 }
 
 // Cut points of each column of a table, from all rows or the given ones.
-nb::list find_cuts(AnyTable x, std::optional<In<uint32_t>> rows, Weight weight, int max_bins, int n_threads) {
+nb::list find_cuts_py(AnyTable x, std::optional<In<uint32_t>> rows, Weight weight, int max_bins, int n_threads) {
   const Table table = as_table(x);
   require(max_bins >= 2, "max_bins must be at least 2");
   const int64_t n = rows ? int64_t(rows->size()) : table.n_rows;
@@ -263,14 +263,10 @@ nb::list find_cuts(AnyTable x, std::optional<In<uint32_t>> rows, Weight weight, 
     for (int64_t i = 0; i < n; ++i) require(rows->data()[i] < table.n_rows, "row out of range");
   }
   require(!weight || int64_t(weight->size()) == table.n_rows, "weight must have one value for each row");
-  std::vector<std::vector<double>> cuts(table.n_columns);
+  std::vector<std::vector<double>> cuts;
   {
     nb::gil_scoped_release release;
-    parallel(n_threads, table.n_columns, [&](int, Tasks& tasks) {
-      for (int64_t f; (f = tasks.claim()) >= 0;) {
-        cuts[f] = cut_points(distinct_values(table, int(f), rows ? rows->data() : nullptr, n, weight ? weight->data() : nullptr), max_bins);
-      }
-    });
+    cuts = find_cuts(table, rows ? rows->data() : nullptr, n, weight ? weight->data() : nullptr, max_bins, n_threads);
   }
   nb::list result;
   for (auto& c : cuts) result.append(to_numpy<double>(c));
@@ -410,7 +406,7 @@ NB_MODULE(SAPWOOD_MODULE, m) {
         leaf_quantiles(leaf_of_row.data(), rows.n, int64_t(out.size()), rows.y, rows.raw, rows.weight, quantile, n_threads, out.data());
       },
       "leaf_of_row"_a, "y"_a, "raw"_a, "weight"_a.none(), "quantile"_a, "out"_a, "n_threads"_a, release);
-  m.def("find_cuts", &find_cuts, "x"_a, "rows"_a.none(), "weight"_a.none(), "max_bins"_a, "n_threads"_a);
+  m.def("find_cuts", &find_cuts_py, "x"_a, "rows"_a.none(), "weight"_a.none(), "max_bins"_a, "n_threads"_a);
   m.def(
       "sample_rows",
       [](int64_t n, int64_t first_row, double share, uint64_t key) {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <mutex>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
 #include "binning.hpp"
@@ -13,34 +14,41 @@
 namespace sapwood {
 namespace {
 
-// Doubles as integers of the same order.
-inline uint64_t to_key(double x) {
-  uint64_t bits;
+// Numbers as integers of the same order, of 32 bits for float32 and of 64 for the rest.
+template <class Number, class Key>
+inline Key to_key(Number x) {
+  constexpr Key kSign = Key(1) << (8 * sizeof(Key) - 1);
+  Key bits;
   std::memcpy(&bits, &x, sizeof bits);
-  return bits >> 63 ? ~bits : bits | (uint64_t(1) << 63);
+  return bits & kSign ? ~bits : bits | kSign;
 }
 
-inline double from_key(uint64_t key) {
-  const uint64_t bits = key >> 63 ? key & ~(uint64_t(1) << 63) : ~key;
-  double x;
+template <class Number, class Key>
+inline Number from_key(Key key) {
+  constexpr Key kSign = Key(1) << (8 * sizeof(Key) - 1);
+  const Key bits = key & kSign ? key & ~kSign : ~key;
+  Number x;
   std::memcpy(&x, &bits, sizeof x);
   return x;
 }
 
-// Sorts keys digit by digit; digits that all keys share (a float32's lower half, say) cost nothing.
-void sort_keys(std::vector<uint64_t>& keys) {
-  constexpr int kBits = 11;
+// Sorts keys digit by digit; digits that all keys share cost nothing.
+template <class Key>
+void sort_keys(std::vector<Key>& keys) {
+  constexpr int kBits = 11, kDigits = (8 * sizeof(Key) + kBits - 1) / kBits;
+  constexpr Key kMask = (1u << kBits) - 1;
   if (keys.size() < 4096) return std::sort(keys.begin(), keys.end());
-  uint64_t differ = 0;
-  for (uint64_t key : keys) differ |= key ^ keys[0];
-  std::vector<uint64_t> other(keys.size());
-  for (int shift = 0; shift < 64; shift += kBits) {
-    if (!((differ >> shift) & ((1u << kBits) - 1))) continue;
-    uint32_t counts[1 << kBits] = {};
-    for (uint64_t key : keys) ++counts[(key >> shift) & ((1u << kBits) - 1)];
+  std::vector<uint32_t> counts(kDigits << kBits);
+  for (Key key : keys) {
+    for (int d = 0; d < kDigits; ++d) ++counts[(d << kBits) + ((key >> (d * kBits)) & kMask)];
+  }
+  std::vector<Key> other(keys.size());
+  for (int d = 0; d < kDigits; ++d) {
+    uint32_t* count = counts.data() + (d << kBits);
+    if (count[(keys[0] >> (d * kBits)) & kMask] == keys.size()) continue;
     uint32_t at = 0;
-    for (uint32_t& count : counts) at += std::exchange(count, at);
-    for (uint64_t key : keys) other[counts[(key >> shift) & ((1u << kBits) - 1)]++] = key;
+    for (int i = 0; i < 1 << kBits; ++i) at += std::exchange(count[i], at);
+    for (Key key : keys) other[count[(key >> (d * kBits)) & kMask]++] = key;
     keys.swap(other);
   }
 }
@@ -53,47 +61,85 @@ double halfway(double a, double b) {
 
 }  // namespace
 
-Distinct distinct_values(const Table& table, int column, const uint32_t* rows, int64_t n, const double* weight) {
+namespace {
+
+template <class Number, class Key, class T>
+Distinct distinct_of(const T* x, int64_t stride, int64_t n, const double* weight) {
   Distinct out;
-  std::vector<uint64_t> keys;
-  std::vector<std::pair<uint64_t, double>> weighted;
-  keys.reserve(weight ? 0 : n);
-  weighted.reserve(weight ? n : 0);
-  with_number(table.type, [&](auto zero) {
-    auto* x = static_cast<const decltype(zero)*>(table.data) + column * table.column_stride;
-    for (int64_t i = 0; i < n; ++i) {
-      const int64_t row = rows ? rows[i] : i;
-      const double value = double(x[row * table.row_stride]);
-      if (value != value) continue;
-      const uint64_t key = to_key(value == 0 ? 0.0 : value);  // -0 is 0
-      if (weight) {
-        weighted.emplace_back(key, weight[row]);
-      } else {
-        keys.push_back(key);
-      }
+  auto add = [&](Key key, double w) {
+    const double value = double(from_key<Number>(key));
+    if (out.values.empty() || out.values.back() != value) {
+      out.values.push_back(value);
+      out.weights.push_back(0);
     }
-  });
+    out.weights.back() += w;
+  };
+  auto key_of = [](Number value) { return to_key<Number, Key>(value == 0 ? Number(0) : value); };  // -0 is 0
   if (weight) {
-    std::sort(weighted.begin(), weighted.end());
-    for (auto [key, w] : weighted) {
-      if (out.values.empty() || to_key(out.values.back()) != key) {
-        out.values.push_back(from_key(key));
-        out.weights.push_back(0);
-      }
-      out.weights.back() += w;
+    std::vector<std::pair<Key, double>> pairs;
+    pairs.reserve(n);
+    for (int64_t i = 0; i < n; ++i) {
+      const Number value = Number(x[i * stride]);
+      if (value == value) pairs.emplace_back(key_of(value), weight[i]);
     }
+    std::sort(pairs.begin(), pairs.end());
+    for (auto [key, w] : pairs) add(key, w);
   } else {
-    sort_keys(keys);
-    uint64_t last = 0;  // no number's key
-    for (uint64_t key : keys) {
-      if (key != last) {
-        out.values.push_back(from_key(last = key));
-        out.weights.push_back(0);
-      }
-      out.weights.back() += 1;
+    std::vector<Key> keys;
+    keys.reserve(n);
+    for (int64_t i = 0; i < n; ++i) {
+      const Number value = Number(x[i * stride]);
+      if (value == value) keys.push_back(key_of(value));
     }
+    sort_keys(keys);
+    for (Key key : keys) add(key, 1.0);
   }
   return out;
+}
+
+}  // namespace
+
+Distinct distinct_values(const Table& table, int column, const double* weight) {
+  Distinct out;
+  with_number(table.type, [&](auto zero) {
+    using T = decltype(zero);
+    auto* x = static_cast<const T*>(table.data) + column * table.column_stride;
+    if constexpr (std::is_same_v<T, float>) {
+      out = distinct_of<float, uint32_t>(x, table.row_stride, table.n_rows, weight);
+    } else {
+      out = distinct_of<double, uint64_t>(x, table.row_stride, table.n_rows, weight);
+    }
+  });
+  return out;
+}
+
+std::vector<std::vector<double>> find_cuts(const Table& table, const uint32_t* rows, int64_t n, const double* weight, int max_bins,
+                                           int n_threads) {
+  std::vector<std::vector<double>> cuts(table.n_columns);
+  with_number(table.type, [&](auto zero) {
+    using T = decltype(zero);
+    // The chosen rows, by column: each row of the table is visited once.
+    auto* x = static_cast<const T*>(table.data);
+    std::vector<T> chosen(size_t(n) * table.n_columns);
+    std::vector<double> chosen_weight(weight ? n : 0);
+    constexpr int64_t kRows = 4096;
+    parallel(n_threads, (n + kRows - 1) / kRows, [&](int, Tasks& tasks) {
+      for (int64_t task; (task = tasks.claim()) >= 0;) {
+        for (int64_t i = task * kRows; i < std::min(n, (task + 1) * kRows); ++i) {
+          const int64_t row = rows ? rows[i] : i;
+          for (int f = 0; f < table.n_columns; ++f) chosen[size_t(f) * n + i] = x[row * table.row_stride + f * table.column_stride];
+          if (weight) chosen_weight[i] = weight[row];
+        }
+      }
+    });
+    const Table sample{table.type, chosen.data(), 1, n, n, table.n_columns};
+    parallel(n_threads, table.n_columns, [&](int, Tasks& tasks) {
+      for (int64_t f; (f = tasks.claim()) >= 0;) {
+        cuts[f] = cut_points(distinct_values(sample, int(f), weight ? chosen_weight.data() : nullptr), max_bins);
+      }
+    });
+  });
+  return cuts;
 }
 
 std::vector<double> cut_points(const Distinct& column, int max_bins) {

@@ -12,12 +12,16 @@ struct Distinct {
   std::vector<double> weights;  // of each
 };
 
-// The distinct values of a column among `rows` (or all, if null).
-Distinct distinct_values(const Table& table, int column, const uint32_t* rows, int64_t n, const double* weight);
+// The distinct values of a column.
+Distinct distinct_values(const Table& table, int column, const double* weight);
 
 // At most max_bins - 1 cut points. Few distinct values: one halfway between each two. Many: bins of about equal weight, where a value
 // heavier than a bin's share has a bin of its own and the others share the rest.
 std::vector<double> cut_points(const Distinct& column, int max_bins);
+
+// The cut points of each column of a table, from the given n rows (or the first n, if null).
+std::vector<std::vector<double>> find_cuts(const Table& table, const uint32_t* rows, int64_t n, const double* weight, int max_bins,
+                                           int n_threads);
 
 // The weighted quantile of y - raw in each leaf: the mean of the least value with at least, and the least with more than, that share of
 // the weight at or below it.

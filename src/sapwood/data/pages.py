@@ -55,7 +55,7 @@ class Pages:
         return cls(binning, [page], missing, width)
 
     def take(self, rows: np.ndarray) -> Pages:
-        """Some of the rows, in one page."""
+        """Some of the rows, in ascending order, in one page."""
         starts = np.cumsum([0] + [page.shape[1] for page in self.pages])
         parts = [page[:, rows[(rows >= a) & (rows < b)] - a] for page, (a, b) in zip(self.pages, pairwise(starts), strict=True)]
         return Pages(self.binning, [np.concatenate(parts, axis=1)], self.missing, self.width)

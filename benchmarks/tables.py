@@ -1,0 +1,39 @@
+"""Real tables as float32 matrices, from a folder whose `tables.py` has `load(name) -> frame, target, info`."""
+
+from __future__ import annotations
+
+import importlib.util
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def has_tables(folder: Path) -> bool:
+    return (folder / "tables.py").is_file()
+
+
+def load_covtype(folder: Path, two_classes: bool) -> tuple[np.ndarray, np.ndarray]:
+    """X (581012, 54) float32; y from 0: the seven classes, or the second against the rest."""
+    X, y = _load(folder, "covtype")
+    return X, (y == 2).astype(np.int64) if two_classes else y.astype(np.int64) - 1
+
+
+def load_flights(folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    """X (3000000, 7) float32, airports as their codes; y the delay in minutes."""
+    X, y = _load(folder, "flights_3m")
+    return X, y.astype(np.float64)
+
+
+@lru_cache(maxsize=1)  # one at a time: they are large
+def _load(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
+    spec = importlib.util.spec_from_file_location("tables_of_folder", folder / "tables.py")
+    assert spec is not None and spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    frame, y, info = module.load(name)
+    X = np.empty(frame.shape, dtype=np.float32)
+    for i, column in enumerate(frame):
+        X[:, i] = frame[column].cat.codes if column in info["cat"] else frame[column]
+    return X, np.asarray(y)
