@@ -34,6 +34,7 @@ from sapwood.threads import resolve_threads
 from sapwood.trees.frontier import FRONTIERS
 from sapwood.trees.grower import TreeConfig
 
+MIN_HESSIAN = 1e-3  # of a leaf, for every loss
 AUTO_EARLY_STOPPING_ROWS = 10_000
 SCORED_TRAINING_ROWS = 10_000  # of the training rows, for a scorer other than the loss
 
@@ -98,7 +99,7 @@ class BaseBoosting(BaseEstimator):
         n_threads = resolve_threads(self.n_jobs)
         previous = getattr(self, "model_", None) if self.warm_start else None
         if previous is not None and self.max_iter < previous.n_rounds:
-            raise ValueError(f"max_iter={self.max_iter} must be larger than or equal to n_iter_={previous.n_rounds} when warm_start=True")
+            raise ValueError(f"max_iter={self.max_iter} must be larger than or equal to n_iter_={previous.n_rounds} when warm_start==True")
         table = self._table(X, reset=previous is None)
         y, loss = self._targets(y, table.n_rows, previous)
         weight = self._weights(sample_weight, y, table.n_rows, "sample_weight")
@@ -140,6 +141,8 @@ class BaseBoosting(BaseEstimator):
             max_leaves=self.max_leaf_nodes,
             max_depth=self.max_depth,
             min_samples_leaf=self.min_samples_leaf,
+            min_hessian=max(MIN_HESSIAN, loss.least_hessian * self.min_samples_leaf) * _weight_unit(train_rows.weight),
+            max_step=loss.max_step,
             l2=self.l2_regularization,
         )
         self.model_ = train(train_rows, val_rows, loss, tree_config, self.max_iter, seed, n_threads, callbacks, model)
@@ -187,7 +190,10 @@ class BaseBoosting(BaseEstimator):
         return np.ascontiguousarray(weight)
 
     def _seed(self) -> int:
-        return 0 if self.random_state is None else int(check_random_state(self.random_state).randint(1 << 31))
+        """Drawn as scikit-learn draws it, so that early stopping keeps the same rows aside."""
+        return (
+            0 if self.random_state is None else int(check_random_state(self.random_state).randint(np.iinfo(np.uint32).max, dtype=np.uint64))
+        )
 
     def _stops_early(self, n_rows: int, X_val: Any) -> bool:
         if self.early_stopping == "auto":
@@ -198,8 +204,10 @@ class BaseBoosting(BaseEstimator):
 
     def _given_validation(self, X_val: Any, y_val: Any, weight_val: Any, stops: bool, loss: Loss) -> tuple:
         if X_val is None or y_val is None:
-            missing = "X_val" if X_val is None else "y_val"
-            raise ValueError(f"X_val and y_val go together: {missing} is missing")
+            pair = {"X_val": X_val, "y_val": y_val, "sample_weight_val": weight_val}
+            given = next(name for name, value in pair.items() if value is not None)
+            missing = next(name for name, value in pair.items() if value is None)
+            raise ValueError(f"{given} is provided, but {missing} was not provided")
         table = self._table(X_val, reset=False)
         y = self._validation_targets(y_val, table.n_rows)
         loss.check_targets(y)
@@ -551,6 +559,11 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting):
 
 def is_frame_like(X: Any) -> bool:
     return hasattr(X, "shape") and hasattr(X, "columns")
+
+
+def _weight_unit(weight: np.ndarray | None) -> float:
+    """What a row weighs: one, also where weights count repetitions; less where they are shares of a total."""
+    return 1.0 if weight is None else min(1.0, kernels.exact_sum(weight) / len(weight))
 
 
 def _take(pages: Pages, y: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None) -> Rows:

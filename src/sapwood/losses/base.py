@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -28,6 +29,8 @@ class Loss:
     constant_hessian : whether every hessian is one (without weights)
     renews_leaves : whether leaf values are found anew
     bounds : the most that |gradient| and hessian can be for a weight of one; None if that depends on the data
+    least_hessian : a leaf must have at least this times `min_samples_leaf` as its hessian
+    max_step : the most that a leaf value can be before the learning rate: where curvature vanishes, Newton's step is no guide
     """
 
     name: str
@@ -36,6 +39,8 @@ class Loss:
     constant_hessian = False
     renews_leaves = False
     bounds: tuple[float, float] | None = None
+    least_hessian = 0.0
+    max_step = math.inf
 
     def __init__(self, n_outputs: int = 1) -> None:
         self.n_outputs = n_outputs

@@ -11,6 +11,7 @@ class Gamma(Loss):
     name = "gamma"
     kind = 3
     link = "log"
+    max_step = 4.0
 
     def check_targets(self, y: np.ndarray) -> None:
         if not (y > 0).all():

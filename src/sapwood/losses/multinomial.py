@@ -18,6 +18,8 @@ class MultinomialLogLoss(Loss):
     name = "multinomial_log_loss"
     link = "softmax"
     bounds = (1.0, 0.25)
+    least_hessian = 0.02  # less than for two classes: each of many has a small share
+    max_step = 4.0
 
     def base_score(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         logs = [math.log(min(max(mean((y == k).astype(np.float64), weight), EPSILON), 1 - EPSILON)) for k in range(self.n_outputs)]

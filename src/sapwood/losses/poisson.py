@@ -11,6 +11,7 @@ class Poisson(Loss):
     name = "poisson"
     kind = 2
     link = "log"
+    max_step = 4.0
 
     def check_targets(self, y: np.ndarray) -> None:
         if (y < 0).any() or not (y > 0).any():

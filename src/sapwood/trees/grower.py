@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +28,7 @@ class TreeConfig:
     max_depth: int | None = None
     min_samples_leaf: int = 20
     min_hessian: float = 1e-3
+    max_step: float = math.inf
     min_gain: float = 0.0
     l2: float = 0.0
 
@@ -75,7 +77,7 @@ def _finish(workspace: kernels.Workspace, binning: Binning, records: Records, fo
     denominator = hessian / (1.0 if scale.constant_hessian else scale.hessian) + config.l2
     steps = np.divide(-gradient / scale.gradient, denominator, out=np.zeros(len(gradient)), where=denominator > 0)
     value = np.zeros(len(feature))
-    value[leaves.nodes] = steps * config.learning_rate
+    value[leaves.nodes] = np.clip(steps, -config.max_step, config.max_step) * config.learning_rate
     inner = feature >= 0
     threshold = np.zeros(len(feature))
     threshold[inner] = binning.thresholds(feature[inner], nodes["bin"][inner])
