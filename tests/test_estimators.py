@@ -496,6 +496,18 @@ def test_a_classifiers_own_split_keeps_the_shares_of_the_classes(fraction):
     assert fitted.n_iter_ == 10
 
 
+@pytest.mark.parametrize("seed", [0, 42])
+def test_the_rows_kept_aside_are_those_that_scikit_learn_keeps_aside(seed):
+    def kept_aside(cls):
+        seen = []
+        scoring = lambda estimator, X, y: seen.append(list(y)) or 0.0  # noqa: E731
+        with threadpool_limits(1):
+            cls(early_stopping=True, scoring=scoring, max_iter=1, random_state=seed).fit(X, Y)
+        return sorted(seen[1])
+
+    assert kept_aside(BoostingRegressor) == kept_aside(HistGradientBoostingRegressor)
+
+
 def test_the_split_depends_on_random_state_alone():
     fits = [regressor(early_stopping=True, random_state=seed).fit(X, Y).model_.to_bytes() for seed in (0, 0, 1)]
     assert fits[0] == fits[1] != fits[2]
@@ -560,9 +572,9 @@ def test_training_stops_when_scikit_learns_does(scores, tol, n_iter_no_change):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"X_val": X}, "y_val is missing"),
-        ({"y_val": Y}, "X_val is missing"),
-        ({"sample_weight_val": np.ones(N_ROWS)}, "X_val is missing"),
+        ({"X_val": X}, "X_val is provided, but y_val was not provided"),
+        ({"y_val": Y}, "y_val is provided, but X_val was not provided"),
+        ({"sample_weight_val": np.ones(N_ROWS)}, "sample_weight_val is provided, but X_val was not provided"),
     ],
     ids=["X_val", "y_val", "sample_weight_val"],
 )
@@ -624,7 +636,7 @@ def test_going_on_after_a_pickle_gives_the_same_bytes():
 def test_fewer_rounds_than_there_are_is_an_error_and_as_many_change_nothing():
     fitted = regressor(warm_start=True).fit(X, Y)
     before = fitted.model_.to_bytes()
-    with pytest.raises(ValueError, match=r"max_iter=19 must be larger than or equal to n_iter_=20 when warm_start=True"):
+    with pytest.raises(ValueError, match=r"max_iter=19 must be larger than or equal to n_iter_=20 when warm_start==True"):
         fitted.set_params(max_iter=19).fit(X, Y)
     assert model_bytes(fitted.set_params(max_iter=20), X, Y) == before
 

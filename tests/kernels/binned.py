@@ -63,7 +63,9 @@ class Binned:
         pages = self.pages(n_pages, width, stride)
         rows = [page.shape[1] for page in pages]
         flat = [page.reshape(-1) for page in pages]
-        return kernels.Workspace(**self.layout(width, stride), pages=flat, page_rows=rows, n_threads=n_threads, max_histogram_bytes=max_histogram_bytes)
+        return kernels.Workspace(
+            **self.layout(width, stride), pages=flat, page_rows=rows, n_threads=n_threads, max_histogram_bytes=max_histogram_bytes
+        )
 
 
 @dataclass

@@ -173,9 +173,9 @@ class TestBinTable:
     @pytest.mark.parametrize("dtype", INTEGERS)
     def test_integers_equal_searchsorted(self, kernels, dtype):
         rng = np.random.default_rng(5)
-        span = np.iinfo(dtype) if dtype != "?" else None
-        x = rng.integers(0, 2, (100, 3)).astype(bool) if span is None else rng.integers(span.min, span.max, (100, 3), dtype=dtype, endpoint=True)
-        ends = (0.0, 1.0) if span is None else (float(span.min), float(span.max))
+        low, high = (0, 1) if dtype == "?" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        x = rng.integers(low, high, (100, 3), dtype=dtype, endpoint=True)
+        ends = float(low), float(high)
         cuts = [np.unique(rng.uniform(*ends, size)) for size in (1, 20, 254)]
         cuts[1] = np.unique([*cuts[1], *x[:5, 1].astype(float)])  # equal to values
         bins, missing = bin_table(kernels, x, cuts)

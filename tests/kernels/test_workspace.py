@@ -114,6 +114,22 @@ class TestRootHistogram:
         gradients.start(workspace)
         np.testing.assert_array_equal(workspace.histogram(0), gradients.histogram(table))
 
+    @modes
+    @pytest.mark.parametrize("sign", [-1, 1])
+    def test_the_largest_records_in_one_bin(self, kernels, mode, sign):
+        n_rows = 3 * kernels.BLOCK_ROWS + 1
+        gradients = Gradients.random(np.random.default_rng(0), n_rows, mode)
+        gradients.gradient[:] = sign * kernels.MAX_GRADIENT
+        gradients.hessian[:] = 1 if mode == SINGLE else kernels.MAX_HESSIAN
+        gradients.gradient[-1] = 0  # so that there is a split
+        bins = np.zeros((n_rows, 2), dtype=np.uint8)
+        bins[-1] = 1
+        table = Binned(bins, np.array([2, 2], dtype=np.int32), np.zeros(2, dtype=np.uint8))
+        for n_threads in (1, 2):
+            workspace = table.workspace(kernels, n_threads=n_threads)
+            gradients.start(workspace)
+            np.testing.assert_array_equal(workspace.histogram(0), gradients.histogram(table))
+
     def test_narrow_rounding_depends_on_the_key_and_is_fair(self, kernels):
         rng = np.random.default_rng(2)
         n = 6000
@@ -436,7 +452,14 @@ class TestBadArguments:
         return kernels.Workspace(**{**good, **change})
 
     def start(self, workspace, **change):
-        good = {"records": np.zeros(160, dtype=np.uint8), "mode": WIDE, "count_bits": 10, "gradient_shift": 0, "hessian_shift": 0, "l2": 0.0}
+        good = {
+            "records": np.zeros(160, dtype=np.uint8),
+            "mode": WIDE,
+            "count_bits": 10,
+            "gradient_shift": 0,
+            "hessian_shift": 0,
+            "l2": 0.0,
+        }
         good |= {"hessian_unit": 1.0, "min_hessian": 0.0, "min_gain": 0.0, "noise": 0.0, "min_count": 1, "max_depth": 0, "key": 0}
         return workspace.start(**{**good, "allowed": None, **change})
 

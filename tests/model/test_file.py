@@ -63,7 +63,7 @@ class TestDamage:
 
     def test_cut_short(self, model, data):
         rng = np.random.default_rng(4)
-        for size in [*range(0, 32), *rng.integers(32, len(data), 100).tolist(), len(data) - 1]:
+        for size in [*range(32), *rng.integers(32, len(data), 100).tolist(), len(data) - 1]:
             assert check_damaged(data[:size], model) == "refused"
 
     def test_longer(self, model, data):

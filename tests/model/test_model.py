@@ -64,7 +64,9 @@ def test_copies_are_the_same(fitted, copied):
 
 def test_a_model_from_bytes_can_be_trained_on(fitted):
     estimator, x = fitted
-    y = {"multinomial_log_loss": np.arange(len(x)) % 3, "log_loss": np.arange(len(x)) % 2}.get(estimator.model_.loss, np.arange(1.0, len(x) + 1))
+    y = {"multinomial_log_loss": np.arange(len(x)) % 3, "log_loss": np.arange(len(x)) % 2}.get(
+        estimator.model_.loss, np.arange(1.0, len(x) + 1)
+    )
     longer = [copy.copy(estimator).set_params(warm_start=True, max_iter=8) for _ in range(2)]
     longer[1].model_ = Model.from_bytes(estimator.model_.to_bytes())
     first, second = (one.fit(x, y).model_ for one in longer)

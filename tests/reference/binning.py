@@ -1,5 +1,7 @@
 """Cut points, and the bins they make."""
 
+from itertools import pairwise
+
 import numpy as np
 
 
@@ -27,7 +29,7 @@ def cut_points(column, max_bins, weight=None):
     """
     values, weights = distinct(column, weight)
     if len(values) <= max_bins:
-        return np.array([between(a, b) for a, b in zip(values[:-1], values[1:], strict=True)])
+        return np.array([between(a, b) for a, b in pairwise(values)])
     heavy = weights >= weights.sum() / max_bins
     bins_left = max_bins - heavy.sum()
     goal = weights[~heavy].sum() / bins_left if bins_left else 0.0

@@ -4,7 +4,9 @@ import pytest
 from sapwood.sampling.features import FeatureSampler
 
 
-@pytest.mark.parametrize("n_features, share, n_chosen", [(10, 1.0, 10), (10, 0.3, 3), (10, 0.29, 2), (10, 0.01, 1), (1, 0.5, 1), (3, 0.999, 2)])
+@pytest.mark.parametrize(
+    "n_features, share, n_chosen", [(10, 1.0, 10), (10, 0.3, 3), (10, 0.29, 2), (10, 0.01, 1), (1, 0.5, 1), (3, 0.999, 2)]
+)
 def test_a_share_of_the_features_for_each_node(n_features, share, n_chosen):
     sampler = FeatureSampler(n_features, share)
     assert sampler.chooses == (n_chosen < n_features)

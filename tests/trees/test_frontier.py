@@ -22,7 +22,9 @@ def grow(frontier, gains):
 
 class TestEveryPolicy:
     @every_policy
-    @given(gains=st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0]), min_size=1, max_size=60), max_leaves=st.none() | st.integers(2, 20))
+    @given(
+        gains=st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0]), min_size=1, max_size=60), max_leaves=st.none() | st.integers(2, 20)
+    )
     def test_keeps_its_word(self, policy, gains, max_leaves):
         batches = grow(policy(max_leaves), gains)
         chosen = [node for batch in batches for node in batch]

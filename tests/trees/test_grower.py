@@ -111,8 +111,8 @@ def test_only_features_that_a_node_may_use(policy):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(400, 10))
     y = x.sum(axis=1)
-    model = BoostingRegressor(max_iter=5, max_features=0.3, min_samples_leaf=5, grow_policy=policy, random_state=3).fit(x, y).model_
-    seed = int(np.random.RandomState(3).randint(1 << 31))
+    estimator = BoostingRegressor(max_iter=5, max_features=0.3, min_samples_leaf=5, grow_policy=policy, random_state=3).fit(x, y)
+    model, seed = estimator.model_, estimator._seed()
     sampler = FeatureSampler(10, 0.3)
     used = set()
     for t, tree in enumerate(model.trees):

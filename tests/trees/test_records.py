@@ -55,6 +55,11 @@ def record_lists(draw, constant_hessian):
     return Records(np.empty(0, dtype=np.uint8), n_rows, scale, (gradient, draw(st.integers(-gradient, gradient)), hessian))
 
 
+def most_after(total, shift):
+    """The most that rows of this total can add up to when each is rounded to 2^shift: a half may become a one."""
+    return total if shift == 0 else total >> (shift - 1)
+
+
 class TestFormat:
     @pytest.mark.parametrize("constant_hessian", [False, True])
     @given(data=st.data())
@@ -66,9 +71,8 @@ class TestFormat:
         gradient, _, hessian = records.sums
         if form.mode == NARROW:
             gradient, hessian = n * 16383, n * 8191
-        else:  # each row may be rounded up by half a unit
-            gradient = (gradient >> form.gradient_shift) + (n if form.gradient_shift else 0)
-            hessian = (hessian >> form.hessian_shift) + (n if form.hessian_shift else 0)
+        else:
+            gradient, hessian = most_after(gradient, form.gradient_shift), most_after(hessian, form.hessian_shift)
         assert gradient < 1 << 51  # what a double holds exactly, and the search for splits relies on
         assert hessian < 1 << 51
         beside_the_count = gradient if form.mode == SINGLE else hessian

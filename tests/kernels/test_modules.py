@@ -1,0 +1,88 @@
+"""All compiled modules give the same bits: their floats too, where twins can only ask for about the same."""
+
+import numpy as np
+import pytest
+
+from tests.kernels.binned import WIDE, Binned, Gradients
+from tests.kernels.conftest import MODULES
+from tests.reference.gradients import KINDS
+
+
+def assert_same_bits(compute):
+    first, *others = [compute(module) for module in MODULES]
+    assert np.isfinite(first).all()
+    for other in others:
+        np.testing.assert_array_equal(first, other)
+
+
+def spread(seed, n=5003):
+    """Numbers of all magnitudes that a raw prediction may have."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=n) * 10.0 ** rng.uniform(-8, 2.5, n)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_losses(kind):
+    raw = spread(0)
+    y, weight = np.abs(spread(1)), np.random.default_rng(2).random(len(raw))
+    if kind == KINDS["log_loss"]:
+        y = (y > 0.01).astype(float)
+    if kind == KINDS["gamma"]:
+        raw = np.clip(raw, -600, None)
+
+    def compute(kernels):
+        values, records = np.empty(len(raw)), np.zeros(2 * len(raw), dtype=np.int32)
+        kernels.loss_values(kind, y, raw, weight, values, 1)
+        extent = kernels.loss_extent(kind, y, raw, weight, 1)
+        kernels.loss_records(kind, y, raw, weight, *(2.0**29 / np.maximum(extent, 1e-9)), records.view(np.uint8), 1)
+        return np.concatenate([values, extent, records])
+
+    assert_same_bits(compute)
+
+
+@pytest.mark.parametrize("link", ["log", "logit", "softmax"])
+def test_links(link):
+    def compute(kernels):
+        raw = spread(3, 6000).reshape(-1, 4)
+        kernels.apply_link(link, raw, 1)
+        return raw.ravel()
+
+    assert_same_bits(compute)
+
+
+def test_softmax():
+    y, raw = np.arange(2001.0) % 5, spread(4, 5 * 2001).reshape(5, -1)
+
+    def compute(kernels):
+        values, records = np.empty(2001), np.zeros((5, 2 * 2001), dtype=np.int32)
+        kernels.softmax_values(y, raw, None, values, 1)
+        kernels.softmax_records(y, raw, None, 2.0**29, 2.0**30, records.view(np.uint8), 1)
+        return np.concatenate([values, records.ravel()])
+
+    assert_same_bits(compute)
+
+
+@pytest.mark.parametrize("n_rows", [100, 3000])
+def test_gains(n_rows):
+    rng = np.random.default_rng(5)
+    table, gradients = Binned.random(rng, n_rows, 8), Gradients.random(rng, n_rows, WIDE)
+
+    def compute(kernels):
+        workspace = table.workspace(kernels)
+        gains = [gradients.start(workspace, l2=0.3, hessian_unit=2.0**-20)]
+        for node in range(5):
+            if gains[node] > 0:
+                gains += workspace.advance([node], True, None)[1]
+        return np.array(gains)
+
+    assert_same_bits(compute)
+
+
+def test_sums_and_cuts():
+    x = spread(6)
+
+    def compute(kernels):
+        cuts = kernels.find_cuts(x[:, None], None, np.abs(x), 40, 1)[0]
+        return np.append(cuts, kernels.exact_sum(x))
+
+    assert_same_bits(compute)
