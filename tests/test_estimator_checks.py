@@ -16,8 +16,6 @@ MORE_CHECKS = [
 ]
 
 
-
-
 @pytest.fixture(autouse=True)
 def array_api(monkeypatch):
     """scikit-learn leaves its array API checks out unless this is set."""

@@ -144,10 +144,14 @@ def breast_cancer(seed):
 
 
 def test_breast_cancer():
-    """No library does better with its defaults: scikit-learn's HGBT has the same accuracies, to 0.001 on average."""
-    accuracies = [BoostingClassifier().fit(**data).score(*test) for data, test in map(breast_cancer, range(5))]
-    assert np.mean(accuracies) >= 0.945
-    assert min(accuracies) >= 0.935
+    """About 0.95, as scikit-learn's: 171 rows decide, and which ones matters more than the library."""
+    ours, theirs = [], []
+    for data, test in map(breast_cancer, range(5)):
+        ours.append(BoostingClassifier().fit(**data).score(*test))
+        with threadpool_limits(1):
+            theirs.append(HistGradientBoostingClassifier(early_stopping=True).fit(**data).score(*test))
+    assert min(ours) >= 0.935
+    assert np.mean(ours) >= max(0.945, np.mean(theirs) - 0.01)
 
 
 # Losses

@@ -15,7 +15,7 @@ inline constexpr int kAhead = 32;  // rows of bins asked for before they are nee
 // What a row adds to a bin, for each mode. `Cell` is one word or two.
 struct AddNarrow {
   using Record = Pair;
-  using Word = int64_t;
+  using Word = uint64_t;  // the padding's sum may wrap around
   explicit AddNarrow(const Format&) {}
   Word value(Pair r) const { return pack(r); }
 };

@@ -557,7 +557,7 @@ NB_MODULE(SAPWOOD_MODULE, m) {
             require(n_features > 0 && n_outputs > 0, "n_features and n_outputs must be positive");
             for (size_t t = 0; t + 1 < begin.size(); ++t) {
               const int64_t first = begin.data()[t], n = begin.data()[t + 1] - first;
-              require(n > 0, "a tree has at least one node");
+              require(n > 0 && first + n <= int64_t(n_nodes), "a tree has at least one node, and they cover the arrays");
               std::vector<uint8_t> parents(n);
               for (int64_t i = 0; i < n; ++i) {
                 const int32_t f = feature.data()[first + i], l = left.data()[first + i], r = right.data()[first + i];

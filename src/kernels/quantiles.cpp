@@ -80,7 +80,7 @@ Distinct distinct_of(const T* x, int64_t stride, int64_t n, const double* weight
     pairs.reserve(n);
     for (int64_t i = 0; i < n; ++i) {
       const Number value = Number(x[i * stride]);
-      if (value == value) pairs.emplace_back(key_of(value), weight[i]);
+      if (value == value && weight[i] > 0) pairs.emplace_back(key_of(value), weight[i]);
     }
     std::sort(pairs.begin(), pairs.end());
     for (auto [key, w] : pairs) add(key, w);
@@ -202,7 +202,11 @@ void leaf_quantiles(const uint32_t* leaf_of_row, int64_t n, int64_t n_leaves, co
         auto* r = first;
         while (r + 1 < last && sum + r->second < quantile * total) sum += r++->second;
         low = high = r->first;
-        if (sum + r->second <= quantile * total && r + 1 < last) high = r[1].first;
+        if (sum + r->second <= quantile * total) {
+          do ++r;
+          while (r < last && r->second == 0);
+          if (r < last) high = r->first;
+        }
       }
       out[leaf] = low / 2 + high / 2;
     }

@@ -15,8 +15,8 @@ struct Distinct {
 // The distinct values of a column.
 Distinct distinct_values(const Table& table, int column, const double* weight);
 
-// At most max_bins - 1 cut points. Few distinct values: one halfway between each two. Many: bins of about equal weight, where a value
-// heavier than a bin's share has a bin of its own and the others share the rest.
+// At most max_bins - 1 cut points. Few distinct values: one halfway between each two. Many: bins of about equal weight; a value heavier
+// than a bin's share ends its bin, and begins one unless the bin before is less than half full; the others share the rest.
 std::vector<double> cut_points(const Distinct& column, int max_bins);
 
 // The cut points of each column of a table, from the given n rows (or the first n, if null).

@@ -52,7 +52,7 @@ inline void choose(Candidates& c, const Sums& missing, const Rules& rules, const
   const double unit = rules.hessian_unit;
   const double total_h = double(node.h) * unit;
   const double parent = double(node.g) * double(node.g) / (total_h + rules.l2);
-  const double floor = rules.min_gain + rules.noise * double(node.count) / total_h;
+  const double floor = rules.min_gain + (rules.noise > 0 ? rules.noise * double(node.count) / total_h : 0.0);
   const f64x4 node_g = splat(double(node.g)), node_h = splat(total_h), node_count = splat(double(node.count));
   const f64x4 min_count = splat(double(rules.min_count)), min_hessian = splat(rules.min_hessian);
   for (int direction = 0; direction <= int(missing.count > 0); ++direction) {

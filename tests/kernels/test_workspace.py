@@ -10,13 +10,13 @@ from tests.reference import splits as twin
 modes = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 
 
-def grow(workspace, gradients, n_leaves, at_once=1, search_last=True, **rules):
+def grow(workspace, gradients, n_leaves, at_once=1, **rules):
     """Split the leaves of highest gain until there are n_leaves or none can be split."""
     gains = {0: gradients.start(workspace, **rules)}
     n = 1
     while n < n_leaves and (able := sorted((node for node in gains if gains[node] > 0), key=lambda node: (-gains[node], node))):
         chosen = able[: min(at_once, n_leaves - n)]
-        first, found = workspace.advance(chosen, search_last or n + len(chosen) < n_leaves, None)
+        first, found = workspace.advance(chosen, True, None)
         for node in chosen:
             del gains[node]
         gains |= dict(enumerate(found, first))

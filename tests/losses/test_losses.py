@@ -184,7 +184,7 @@ class TestEveryLoss:
         x, y, loss = rng.integers(0, 20, (n_rows, 3)).astype(float), targets(name, rng, n_rows), make(name)
         table = ArrayTable(x)
         binning = Binning.fit(table, 255, None, None, 0, 1)
-        config = TreeConfig(LeafWise, FeatureSampler(3, 1.0), learning_rate=learning_rate, min_samples_leaf=2)
+        config = TreeConfig(LeafWise, FeatureSampler(3, 1.0), learning_rate, min_samples_leaf=2, max_step=loss.max_step)
         losses = []
 
         class Listen(Callback):

@@ -9,6 +9,7 @@ from sapwood.data.binning import Binning
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
 from sapwood.losses import LOSSES
+from sapwood.losses.logistic import LogLoss
 from sapwood.sampling.features import FeatureSampler
 from sapwood.trees.frontier import FRONTIERS
 from sapwood.trees.grower import TreeConfig, grow_tree
@@ -139,6 +140,21 @@ def test_leaf_values_are_newton_steps(l2):
         assert tree.value[leaf] == pytest.approx(0.3 * residuals.sum() / (len(residuals) + l2), abs=1e-8)
 
 
+def test_leaves_of_the_log_loss_hold_enough_hessian():
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(1000, 3))
+    y = (x[:, 0] + 0.2 * rng.normal(size=1000) > 0.5).astype(int)  # most rows are soon settled
+    model = BoostingClassifier(max_iter=30, min_samples_leaf=4).fit(x, y).model_
+    reached = leaf_of_rows(model, x)
+    least = []
+    for t, tree in enumerate(model.trees):
+        p = 1 / (1 + np.exp(-model.predict_raw(ArrayTable(x), 1, t)[:, 0]))
+        if tree.n_leaves > 1:
+            least.append(np.bincount(reached[:, t], p * (1 - p), len(tree.feature))[tree.feature < 0].min())
+    rule = LogLoss.least_hessian * 4
+    assert rule - 1e-6 <= min(least) < rule * 1.2  # it held, and it had to
+
+
 class TestGrowTree:
     """The loop itself, with rules that estimators do not offer."""
 
@@ -181,6 +197,13 @@ class TestGrowTree:
         assert tree.n_leaves > 4
         assert hessian.min() >= 8.0 - 1e-5
         assert tree.count[tree.feature < 0].min() < 80
+
+    def test_max_step(self):
+        x, y = self.data()
+        free, _ = self.grow(x, y, learning_rate=0.5)
+        held, _ = self.grow(x, y, learning_rate=0.5, max_step=0.8)
+        assert np.abs(free.value).max() > 0.4
+        np.testing.assert_array_equal(held.value, np.clip(free.value, -0.4, 0.4))
 
     def test_leaves_tell_where_rows_are(self):
         x, y = self.data()
