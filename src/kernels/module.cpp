@@ -367,6 +367,7 @@ void check_page(const Layout& layout, const Bytes& page, int64_t n_rows) {
 
 NB_MODULE(SAPWOOD_MODULE, m) {
   m.doc() = "Loops over rows, bins and nodes.";
+  nb::set_leak_warnings(false);  // a model may well live until the interpreter ends
   m.attr("BLOCK_ROWS") = kBlockRows;
   m.attr("MAX_GRADIENT") = kMaxGradient;
   m.attr("MAX_HESSIAN") = kMaxHessian;
