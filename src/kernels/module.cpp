@@ -317,7 +317,6 @@ struct OwnedWorkspace {
   std::vector<Bytes> pages;
   Bytes records;
   std::unique_ptr<Workspace> workspace;
-  std::mutex busy;
 };
 
 Layout make_layout(const In<int32_t>& n_bins, const In<uint8_t>& missing, const In<int32_t>& missing_bin, int width, int stride) {

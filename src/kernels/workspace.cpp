@@ -46,7 +46,6 @@ struct Workspace::Job {
   int node, left = -1, right = -1;
   bool implicit = false;                // the root: its rows are 0, 1, 2, ...
   int left_slot = -1, right_slot = -1;  // histograms to build, or -1
-  bool subtract = false;                // the larger child's histogram is the parent's less the smaller child's
   uint8_t goes_left[256] = {};
   std::unique_ptr<std::atomic<int64_t>[]> n_left, n_right;  // (n_pages,)
 };
@@ -571,12 +570,6 @@ bool Workspace::histogram(int node, int64_t* out) const {
     out[2] = word & format_.count_mask();
   }
   return true;
-}
-
-std::vector<std::pair<int64_t, int64_t>> Workspace::ranges(int node) const {
-  std::vector<std::pair<int64_t, int64_t>> out;
-  for (size_t p = 0; p < pages_.size(); ++p) out.emplace_back(range(node, p).begin, range(node, p).end);
-  return out;
 }
 
 }  // namespace sapwood

@@ -75,8 +75,6 @@ class Workspace {
   const std::vector<Node>& nodes() const { return nodes_; }
   const Layout& layout() const { return layout_; }
   int64_t n_rows() const { return n_rows_; }
-  // Rows of a node on each page: (begin, end) in the page.
-  std::vector<std::pair<int64_t, int64_t>> ranges(int node) const;
 
  private:
   struct Range {
@@ -136,7 +134,6 @@ class Workspace {
   std::vector<int> free_slots_;
   int64_t max_slots_;
   std::vector<Scratch> scratch_;
-  std::vector<Split> found_;  // (n_searched, n_features)
 };
 
 }  // namespace sapwood
