@@ -9,7 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sapwood import BoostingClassifier, BoostingRegressor
 from sapwood.data import pages
 from sapwood.data.pages import Pages
+from sapwood.data.storage import BESIDE, Storage
 from sapwood.kernels import supports_avx2
 from sapwood.trees import records
 from sapwood.trees.records import NARROW, SINGLE, WIDE, Records
@@ -41,6 +42,8 @@ class Case:
     target: Callable[[np.ndarray, np.random.Generator], np.ndarray]
     weighted: bool = False
     missing: float = 0.0
+    one_hot: int = 0  # columns after the others, of which one is 1 in every row
+    thin: int = 0  # columns after those, each nearly always 0
     data: dict[str, np.ndarray] = field(default_factory=dict)
 
     def build(self) -> dict[str, np.ndarray]:
@@ -51,9 +54,19 @@ class Case:
             signal = np.sin(2 * X[:, 0]) + 0.5 * X[:, 1] * X[:, 2]
             self.data = {"X": X, "y": self.target(signal, rng)}
             X[rng.random(X.shape) < self.missing] = np.nan
+            if self.one_hot:
+                kind = rng.choice(self.one_hot, self.n_rows, p=np.arange(1, self.one_hot + 1) / sum(range(1, self.one_hot + 1)))
+                self.data["y"] = self.target(signal + (kind % 3 == 0), rng)
+                thin = np.where(rng.random((self.n_rows, self.thin)) < 0.1, rng.integers(-3, 9, (self.n_rows, self.thin)), 0.0)
+                thin[rng.random(thin.shape) < 0.01 * (self.missing > 0)] = np.nan
+                self.data["X"] = np.column_stack([X, np.eye(self.one_hot)[kind], thin])
             if self.weighted:
                 self.data["sample_weight"] = rng.integers(0, 4, size=self.n_rows) / 2
         return self.data
+
+    def more_rows(self, n_rows: int) -> "Case":
+        """The same with enough rows that their storage is chosen with care."""
+        return replace(self, n_rows=n_rows)
 
     def fit(self, n_jobs: int = 1) -> Any:
         return clone(self.estimator).set_params(n_jobs=n_jobs).fit(**self.build())
@@ -61,7 +74,7 @@ class Case:
     def fingerprint(self, n_jobs: int = 1) -> str:
         """Of the model and its predictions for rows it was not trained on."""
         fitted = self.fit(n_jobs)
-        table = np.random.default_rng(1).normal(size=(2_000, self.n_features))
+        table = np.random.default_rng(1).normal(size=(2_000, fitted.n_features_in_))
         table[::9, 0] = np.nan
         predict = fitted.predict_proba if isinstance(fitted, BoostingClassifier) else fitted.predict
         return hashlib.sha256(fitted.model_.to_bytes() + predict(table).tobytes()).hexdigest()
@@ -139,6 +152,14 @@ CASES = {
     "large three classes": large(classifier(), NARROW, three_classes),
     "large many leaves": large(regressor(max_leaf_nodes=700, min_samples_leaf=2), SINGLE, measures),
     "large wide": Case(classifier(max_iter=1, early_stopping=False), 33_000, 70, NARROW, two_classes),
+    "one-hot": small(regressor("poisson"), WIDE, counts, one_hot=12).more_rows(3_000),
+    "one-hot classes": small(classifier(max_features=0.5), WIDE, three_classes, one_hot=12, thin=2, weighted=True).more_rows(3_000),
+    "thin": small(regressor(grow_policy="depthwise"), SINGLE, measures, one_hot=12, thin=20).more_rows(3_000),
+    "thin many leaves": small(regressor(max_leaf_nodes=None, min_samples_leaf=1), SINGLE, measures, one_hot=4, thin=20).more_rows(3_000),
+    "thin early stopping": small(classifier(early_stopping=True), WIDE, two_classes, one_hot=5, thin=20).more_rows(3_000),
+    "large one-hot": large(classifier(), NARROW, two_classes, one_hot=40),
+    "large thin": large(classifier(), NARROW, two_classes, one_hot=40, thin=20),
+    "large thin single": large(regressor(), SINGLE, measures, one_hot=40, thin=20),
     "sampled bins": Case(regressor(max_iter=1), 210_000, 3, SINGLE, measures),
 }
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -172,7 +193,7 @@ def test_a_case_has_the_histogram_mode_it_stands_for(case, monkeypatch):
     monkeypatch.setattr(records.Records, "format", watched)
     case.fit()
     assert modes[0] == case.mode
-    assert (case.n_features > pages.GROUP_FEATURES) == (case in (c for name, c in CASES.items() if "wide" in name))
+    assert (case.n_features > pages.GROUP_COLUMNS) == (case in (c for name, c in CASES.items() if "wide" in name))
 
 
 @each_case
@@ -194,6 +215,22 @@ def test_pages_leave_no_trace(case, n_pages, monkeypatch, eight_cpus, alone):
     monkeypatch.setattr(Pages, "build", classmethod(build_cut))
     assert case.fingerprint(n_jobs=3) == expected
     assert len(built[0].pages) == n_pages
+
+
+THIN = {name: case for name, case in CASES.items() if case.one_hot}
+
+
+@pytest.mark.parametrize("case", THIN.values(), ids=THIN)
+def test_storage_leaves_no_trace(case, monkeypatch, alone):
+    expected = alone(case)
+    seen, choose = [], Storage.choose.__func__
+    monkeypatch.setattr(Storage, "choose", classmethod(lambda cls, *args: seen.append(choose(cls, *args)) or seen[-1]))
+    case.fit()
+    n_beside = case.thin if case.thin >= 20 else 0
+    assert (seen[0].column == BESIDE).sum() == n_beside
+    assert seen[0].n_columns == case.n_features + 1 + case.thin - n_beside  # the one-hot columns share one
+    monkeypatch.setattr(Storage, "choose", classmethod(lambda cls, table, binning, n_threads: cls.plain(binning)))
+    assert case.fingerprint() == expected
 
 
 @each_case

@@ -34,6 +34,15 @@ struct AddWide {
   Word value(Pair r) const { return Word{round_shift(r.g, gradient_shift), (round_shift(int64_t(r.h), hessian_shift) << count_bits) + 1}; }
 };
 
+// Narrow records, added to cells of two words right away.
+struct AddNarrowCell {
+  using Record = Pair;
+  using Word = AddWide::Word;
+  int count_bits;
+  explicit AddNarrowCell(const Format& f) : count_bits(f.count_bits) {}
+  Word value(Pair r) const { return Word{narrow_gradient(r), (int64_t(narrow_hessian(r)) << count_bits) + 1}; }
+};
+
 // What a row adds to a cell of two words, whatever the mode.
 inline void cell_of(const void* records, int64_t i, const Format& format, int64_t& g, int64_t& word) {
   const int64_t one_hessian = int64_t(1) << format.count_bits;
@@ -122,6 +131,34 @@ inline void add_rows_any(const uint8_t* bins, size_t stride, const uint32_t* row
     case Mode::kNarrow: return add_rows<AddNarrow>(bins, stride, rows, first, records, n, n_features, offsets, format, table);
     case Mode::kWide: return add_rows<AddWide>(bins, stride, rows, first, records, n, n_features, offsets, format, table);
     case Mode::kSingle: return add_rows<AddSingle>(bins, stride, rows, first, records, n, n_features, offsets, format, table);
+  }
+}
+
+// Adds each row's value to the bins listed beside it. Few of many bins are touched: packing the sums would not pay.
+//   begin   (n_rows + 1,) uint32: where the list of a row begins     IN
+//   beside  bins                                                     IN
+//   cells   those of the bins beside the rows                        IN/OUT
+template <class Add>
+void add_beside(const uint32_t* begin, const uint32_t* beside, const uint32_t* rows, uint32_t first, const void* records_, int64_t n,
+                const Format& format, void* cells_) {
+  const Add add(format);
+  auto* cells = static_cast<typename Add::Word*>(cells_);
+  auto* records = static_cast<const typename Add::Record*>(records_);
+  for (int64_t i = 0; i < n; ++i) {
+    const uint32_t row = rows ? rows[i] : first + uint32_t(i);
+    if (rows && i + 2 * kAhead < n) prefetch(begin + rows[i + 2 * kAhead]);
+    if (rows && i + kAhead < n) prefetch(beside + begin[rows[i + kAhead]]);
+    const auto value = add.value(records[i]);
+    for (uint32_t k = begin[row], end = begin[row + 1]; k < end; ++k) cells[beside[k]] += value;
+  }
+}
+
+inline void add_beside_any(const uint32_t* begin, const uint32_t* beside, const uint32_t* rows, uint32_t first, const void* records,
+                           int64_t n, const Format& format, void* cells) {
+  switch (format.mode) {
+    case Mode::kNarrow: return add_beside<AddNarrowCell>(begin, beside, rows, first, records, n, format, cells);
+    case Mode::kWide: return add_beside<AddWide>(begin, beside, rows, first, records, n, format, cells);
+    case Mode::kSingle: return add_beside<AddSingle>(begin, beside, rows, first, records, n, format, cells);
   }
 }
 

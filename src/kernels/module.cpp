@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -284,27 +285,180 @@ auto sample_rows(int64_t n, int64_t first_row, double share, uint64_t key) {
   return rows;
 }
 
+// Where features are that do not all have a column of their own.
+//   column  kBeside, or the column
+//   common  kNoCommon in a column of its own
+Places make_places(const In<int32_t>& missing_bin, const In<int32_t>& column, const In<int32_t>& common) {
+  const size_t n = missing_bin.size();
+  require(n > 0 && column.size() == n && common.size() == n, "one entry for each feature");
+  Places places;
+  int n_columns = 0;
+  for (size_t f = 0; f < n; ++f) {
+    require(column.data()[f] >= kBeside && size_t(column.data()[f] + 1) <= n, "column out of range");
+    n_columns = std::max(n_columns, column.data()[f] + 1);
+  }
+  places.of.resize(n);
+  places.n_codes.assign(n_columns, 0);
+  std::vector<std::vector<uint32_t>> members(n_columns + 1);
+  for (size_t f = 0; f < n; ++f) {
+    Place& place = places.of[f];
+    const int last = missing_bin.data()[f];
+    require(last >= 0 && last <= 255, "missing_bin out of range");
+    place.column = column.data()[f];
+    place.common = common.data()[f];
+    require(place.common >= kNoCommon && place.common <= last, "common bin out of range");
+    members[place.column == kBeside ? n_columns : place.column].push_back(uint32_t(f));
+    if (place.column == kBeside) {
+      require(place.common != kNoCommon, "a feature beside the rows has a common bin");
+      place.first = int(places.n_beside);
+      place.n_stored = last;
+      places.n_beside += last;
+      require(places.n_beside < int64_t(1) << 31, "too many bins in all");
+    } else if (place.common == kNoCommon) {
+      require(places.n_codes[place.column] == 0, "a shared column holds features with a common bin");
+      places.n_codes[place.column] = 256;
+      place.n_stored = 256;  // a Layout knows how many it has
+    } else {
+      int32_t& codes = places.n_codes[place.column];
+      place.first = codes = std::max(1, codes);  // 0: every feature has its common bin
+      place.n_stored = last;
+      codes += last;
+      require(codes <= 256, "a column has at most 256 codes");
+    }
+  }
+  for (int32_t codes : places.n_codes) require(codes > 0, "a column without a feature");
+  for (auto& list : members) places.members.insert(places.members.end(), list.begin(), list.end());
+  return places;
+}
+
+// The usual case: feature f in column f.
+Places plain_places(const In<int32_t>& missing_bin) {
+  Places places;
+  places.of.resize(missing_bin.size());
+  places.n_codes.assign(missing_bin.size(), 256);
+  for (size_t f = 0; f < places.of.size(); ++f) {
+    places.of[f].column = int(f);
+    places.of[f].n_stored = 256;
+    places.members.push_back(uint32_t(f));
+  }
+  return places;
+}
+
+using Lists = std::pair<In<uint32_t>, In<uint32_t>>;  // begin, (n_rows + 1,), and what lies beside the rows
+
+void check_lists(const Places& places, const Lists& lists, int64_t n_rows) {
+  const auto& [begin, beside] = lists;
+  require(int64_t(begin.size()) == n_rows + 1 && begin.data()[0] == 0 && begin.data()[n_rows] == beside.size(), "lists do not fit");
+  for (int64_t i = 0; i < n_rows; ++i) require(begin.data()[i] <= begin.data()[i + 1], "lists do not fit");
+  int bad = 0;
+  for (size_t i = 0; i < beside.size(); ++i) bad |= int64_t(beside.data()[i]) >= places.n_beside;
+  require(!bad, "a bin beside the rows is out of range");
+}
+
+// Writes plain rows of bins to a page as `places` says. Returns how long each row's list is, and the lists.
+//   bins     (n, n_features)                                                                 IN
+//   page     zero where it is not yet written                                                OUT
+//   clashes  (n_features,): set to 1 where a row's place in a shared column was taken        OUT
+auto store_rows(In2<uint8_t> bins, const Places& places, Bytes page, int64_t page_rows, int64_t first_row, int width, int stride,
+                Out<uint8_t> clashes, int n_threads) {
+  const int64_t n = int64_t(bins.shape(0));
+  const int n_features = int(places.of.size()), n_columns = places.n_columns();
+  const int64_t n_groups = width > 0 ? (n_columns + width - 1) / width : 0;
+  require(int(bins.shape(1)) == n_features && int(clashes.size()) == n_features, "features do not fit");
+  require(width > 0 && stride >= width && page_rows >= 0 && page_rows < int64_t(1) << 32 && first_row >= 0 && first_row <= page_rows - n &&
+              (n_groups == 0 || int64_t(page.size()) / stride / n_groups >= page_rows),
+          "page too small");
+  std::vector<uint32_t> lengths(n), all;
+  std::vector<std::vector<uint32_t>> lists((n + kRowBlock - 1) / kRowBlock);
+  std::vector<int> plain;
+  std::vector<uint8_t> common((n_features + 7) / 8 * 8);  // what need not be looked at
+  for (int f = 0; f < n_features; ++f) {
+    common[f] = uint8_t(places.of[f].common);
+    if (places.of[f].common == kNoCommon) plain.push_back(f);
+  }
+  std::mutex joining;
+  std::atomic<bool> ok{true};
+  over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
+    std::vector<uint8_t> taken(n_features), away(common.size());
+    std::vector<uint32_t>& list = lists[begin / kRowBlock];
+    auto at = [&](int column, int64_t row) -> uint8_t& {
+      return page.data()[(int64_t(column / width) * page_rows + first_row + row) * stride + column % width];
+    };
+    auto store = [&](int64_t row, int f, int bin) {
+      const Place& place = places.of[f];
+      if (place.common == kNoCommon) return;
+      const int stored = place.stored_of(bin);
+      if (stored >= place.n_stored) {
+        ok = false;
+      } else if (place.column == kBeside) {
+        list.push_back(uint32_t(place.first + stored));
+      } else {
+        uint8_t& code = at(place.column, row);
+        taken[f] |= code != 0;
+        code = uint8_t(place.first + stored);
+      }
+    };
+    for (int64_t row = begin; row < end; ++row) {
+      const uint8_t* from = bins.data() + row * n_features;
+      const size_t before = list.size();
+      for (int f : plain) at(places.of[f].column, row) = from[f];
+      for (int f = 0; f < n_features; ++f) away[f] = from[f] ^ common[f];
+      for (int f = 0; f < n_features; f += 8) {
+        uint64_t eight;
+        std::memcpy(&eight, away.data() + f, 8);
+        for (; eight; eight &= ~(uint64_t(255) << (__builtin_ctzll(eight) & ~7))) {
+          const int g = f + __builtin_ctzll(eight) / 8;
+          store(row, g, from[g]);
+        }
+      }
+      lengths[row] = uint32_t(list.size() - before);
+    }
+    std::lock_guard<std::mutex> guard(joining);
+    for (int f = 0; f < n_features; ++f) clashes.data()[f] |= taken[f];
+  });
+  require(ok, "a bin that its feature does not have");
+  for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
+  return std::pair(lengths, all);
+}
+
 // Walks one tree over a binned page and adds the leaf values to raw.
 void add_tree(In<uint8_t> page, int64_t n_rows, int width, int stride, In<int32_t> missing_bin, In<int32_t> feature, In<int32_t> bin,
-              In<int32_t> left, In<int32_t> right, In<uint8_t> missing_left, In<double> value, Out<double> raw, int n_threads) {
+              In<int32_t> left, In<int32_t> right, In<uint8_t> missing_left, In<double> value, Out<double> raw, int n_threads,
+              const Places* given, std::optional<Lists> lists) {
   const int64_t n_nodes = int64_t(feature.size());
   const int n_features = int(missing_bin.size());
   require(n_nodes > 0 && int64_t(bin.size()) == n_nodes && int64_t(left.size()) == n_nodes && int64_t(right.size()) == n_nodes &&
               int64_t(missing_left.size()) == n_nodes && int64_t(value.size()) == n_nodes,
           "node arrays must have the same length");
+  const Places plain = given ? Places{} : plain_places(missing_bin);
+  const Places& places = given ? *given : plain;
+  require(int(places.of.size()) == n_features, "places do not fit");
   require(width > 0 && stride >= width && int64_t(raw.size()) == n_rows &&
-              int64_t(page.size()) >= int64_t((n_features + width - 1) / width) * n_rows * stride,
+              int64_t(page.size()) >= int64_t((places.n_columns() + width - 1) / width) * n_rows * stride,
           "page and raw do not fit");
+  require(places.n_beside == 0 || lists, "what lies beside the rows is not given");
+  if (lists) check_lists(places, *lists, n_rows);
+  std::vector<Sides> sides(n_nodes);
   for (int64_t i = 0; i < n_nodes; ++i) {
     const int32_t f = feature.data()[i], l = left.data()[i], r = right.data()[i];
     require(f < n_features && (f < 0 || (l > i && l < n_nodes && r > i && r < n_nodes)), "node out of range");
+    if (f < 0) continue;
+    const int missing = missing_bin.data()[f];
+    require(missing >= 0 && missing <= 255, "missing_bin out of range");
+    sides[i].fill(places.of[f], missing + 1, [&](int b) { return b == missing ? missing_left.data()[i] : b <= bin.data()[i]; });
   }
   over_rows(n_rows, n_threads, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       int32_t i = 0;
       for (int32_t f; (f = feature.data()[i]) >= 0;) {
-        const int b = page.data()[(int64_t(f / width) * n_rows + row) * stride + f % width];
-        const bool goes_left = b == missing_bin.data()[f] ? missing_left.data()[i] : b <= bin.data()[i];
+        const Place& place = places.of[f];
+        bool goes_left;
+        if (place.column == kBeside) {
+          const auto& [first, beside] = *lists;
+          goes_left = side_beside(place, sides[i], beside.data() + first.data()[row], beside.data() + first.data()[row + 1]);
+        } else {
+          goes_left = sides[i].left[page.data()[(int64_t(place.column / width) * n_rows + row) * stride + place.column % width]];
+        }
         i = goes_left ? left.data()[i] : right.data()[i];
       }
       raw.data()[row] += value.data()[i];
@@ -315,48 +469,72 @@ void add_tree(In<uint8_t> page, int64_t n_rows, int width, int stride, In<int32_
 // A Workspace, and the arrays that must live as long as it does.
 struct OwnedWorkspace {
   std::vector<Bytes> pages;
+  std::vector<Lists> lists;
   Bytes records;
   std::unique_ptr<Workspace> workspace;
 };
 
-Layout make_layout(const In<int32_t>& n_bins, const In<uint8_t>& missing, const In<int32_t>& missing_bin, int width, int stride) {
+Layout make_layout(const In<int32_t>& n_bins, const In<uint8_t>& missing, const In<int32_t>& missing_bin, int width, int stride,
+                   const Places* places) {
   Layout layout;
   layout.n_features = int(n_bins.size());
   require(layout.n_features > 0 && width > 0 && width <= 64 && stride >= (width + 3) / 4 * 4, "width and stride do not fit");
   require(missing.size() == n_bins.size() && missing_bin.size() == n_bins.size(), "one entry for each feature");
+  layout.places = places ? *places : plain_places(missing_bin);
+  require(int(layout.places.of.size()) == layout.n_features, "places do not fit");
   layout.width = width;
   layout.stride = stride;
-  layout.n_groups = (layout.n_features + width - 1) / width;
+  layout.n_groups = (layout.n_columns() + width - 1) / width;
   layout.n_bins.assign(n_bins.data(), n_bins.data() + n_bins.size());
   layout.missing.assign(missing.data(), missing.data() + missing.size());
   layout.missing_bin.assign(missing_bin.data(), missing_bin.data() + missing_bin.size());
-  const int padded = (width + 3) / 4 * 4;
-  std::vector<uint32_t> begin(layout.n_features);
   for (int f = 0; f < layout.n_features; ++f) {
-    require(layout.n_bins[f] >= 1 && layout.n_bins[f] <= 256 && layout.missing_bin[f] >= 0 && layout.missing_bin[f] <= 255 &&
-                (!layout.missing[f] || layout.missing_bin[f] == layout.n_bins[f] - 1),
+    Place& place = layout.places.of[f];
+    const int n = layout.n_bins[f];
+    require(n >= 1 && n <= 256 && layout.missing_bin[f] >= 0 && layout.missing_bin[f] <= 255 &&
+                (!layout.missing[f] || layout.missing_bin[f] == n - 1),
             "a feature has 1 to 256 bins, the missing one last");
-    begin[f] = uint32_t(layout.n_cells);
-    layout.n_cells += layout.n_bins[f];
+    if (place.common == kNoCommon) {
+      layout.places.n_codes[place.column] = place.n_stored = n;
+    } else {
+      require(layout.missing_bin[f] == n - layout.missing[f] && place.n_stored == layout.missing_bin[f], "places do not fit");
+    }
   }
+  uint32_t unit = 0;
+  for (int c = 0; c < layout.n_columns(); ++c) {
+    layout.column_begin.push_back(uint32_t(layout.n_cells));
+    layout.n_cells += layout.places.n_codes[c];
+    layout.member_begin.push_back(unit);
+    while (unit < layout.places.members.size() && layout.places.of[layout.places.members[unit]].column == c) ++unit;
+  }
+  layout.column_begin.push_back(uint32_t(layout.n_cells));
+  for (; unit < layout.places.members.size(); ++unit) {
+    layout.beside_unit.insert(layout.beside_unit.end(), layout.places.of[layout.places.members[unit]].n_stored,
+                              uint32_t(layout.member_begin.size()));
+    layout.member_begin.push_back(unit);
+  }
+  layout.member_begin.push_back(unit);
+  layout.n_cells += layout.places.n_beside;
   require(layout.n_cells < int64_t(1) << 31, "too many bins in all");
   // Padding counts into a cell of its own at the end.
+  const int padded = layout.padded_width();
   layout.offsets.assign(size_t(layout.n_groups) * padded, uint32_t(layout.n_cells));
-  for (int f = 0; f < layout.n_features; ++f) layout.offsets[size_t(f / width) * padded + f % width] = begin[f];
+  for (int c = 0; c < layout.n_columns(); ++c) layout.offsets[size_t(c / width) * padded + c % width] = layout.column_begin[c];
   return layout;
 }
 
 void check_page(const Layout& layout, const Bytes& page, int64_t n_rows) {
   require(n_rows >= 0 && n_rows < int64_t(1) << 32 && int64_t(page.size()) >= int64_t(layout.n_groups) * n_rows * layout.stride,
           "page too small");
-  // Every bin becomes an index into a histogram.
+  // Every code becomes an index into a histogram.
   for (int group = 0; group < layout.n_groups; ++group) {
-    const int first = group * layout.width, last = std::min(layout.n_features, first + layout.width);
+    const int first = group * layout.width, last = std::min(layout.n_columns(), first + layout.width);
+    const int32_t* n_codes = layout.places.n_codes.data();
     for (int64_t row = 0; row < n_rows; ++row) {
-      const uint8_t* bins = page.data() + (int64_t(group) * n_rows + row) * layout.stride;
+      const uint8_t* codes = page.data() + (int64_t(group) * n_rows + row) * layout.stride;
       int bad = 0;
-      for (int f = first; f < last; ++f) bad |= bins[f - first] >= layout.n_bins[f];
-      for (int k = last - first; k < (layout.width + 3) / 4 * 4; ++k) bad |= bins[k] != 0;
+      for (int c = first; c < last; ++c) bad |= codes[c - first] >= n_codes[c];
+      for (int k = last - first; k < layout.padded_width(); ++k) bad |= codes[k] != 0;
       require(!bad, "a page holds a bin that its feature does not have");
     }
   }
@@ -417,7 +595,7 @@ NB_MODULE(SAPWOOD_MODULE, m) {
   m.def("bin_table", &bin_table, "x"_a, "first_feature"_a, "cuts"_a, "cuts_begin"_a, "page"_a, "page_rows"_a, "first_row"_a, "width"_a,
         "stride"_a, "missing"_a, "n_threads"_a, release);
   m.def("add_tree", &add_tree, "page"_a, "n_rows"_a, "width"_a, "stride"_a, "missing_bin"_a, "feature"_a, "bin"_a, "left"_a, "right"_a,
-        "missing_left"_a, "value"_a, "raw"_a, "n_threads"_a, release);
+        "missing_left"_a, "value"_a, "raw"_a, "n_threads"_a, "places"_a = nb::none(), "lists"_a = nb::none(), release);
   m.def(
       "hash_rows",
       [](int64_t n, uint64_t key) {
@@ -427,25 +605,54 @@ NB_MODULE(SAPWOOD_MODULE, m) {
       },
       "n"_a, "key"_a);
 
+  nb::class_<Places>(m, "Places")
+      .def(
+          "__init__",
+          [](Places* self, In<int32_t> missing_bin, In<int32_t> column, In<int32_t> common) {
+            new (self) Places(make_places(missing_bin, column, common));
+          },
+          "missing_bin"_a, "column"_a, "common"_a)
+      .def_prop_ro("n_columns", &Places::n_columns)
+      .def_prop_ro("n_beside", [](const Places& self) { return self.n_beside; });
+  m.def(
+      "store_rows",
+      [](In2<uint8_t> bins, const Places& places, Bytes page, int64_t page_rows, int64_t first_row, int width, int stride,
+         Out<uint8_t> clashes, int n_threads) {
+        std::pair<std::vector<uint32_t>, std::vector<uint32_t>> lists;
+        {
+          nb::gil_scoped_release free;
+          lists = store_rows(bins, places, page, page_rows, first_row, width, stride, clashes, n_threads);
+        }
+        return std::pair(to_numpy<uint32_t>(lists.first), to_numpy<uint32_t>(lists.second));
+      },
+      "bins"_a, "places"_a, "page"_a, "page_rows"_a, "first_row"_a, "width"_a, "stride"_a, "clashes"_a, "n_threads"_a);
+
   nb::class_<OwnedWorkspace>(m, "Workspace")
       .def(
           "__init__",
           [](OwnedWorkspace* self, In<int32_t> n_bins, In<uint8_t> missing, In<int32_t> missing_bin, int width, int stride,
-             std::vector<Bytes> pages, std::vector<int64_t> page_rows, int n_threads, int64_t max_histogram_bytes) {
-            Layout layout = make_layout(n_bins, missing, missing_bin, width, stride);
+             std::vector<Bytes> pages, std::vector<int64_t> page_rows, int n_threads, int64_t max_histogram_bytes, const Places* places,
+             std::vector<Lists> lists) {
+            Layout layout = make_layout(n_bins, missing, missing_bin, width, stride, places);
             require(pages.size() == page_rows.size() && !pages.empty(), "one number of rows for each page");
+            require(lists.size() == (layout.any_beside() ? pages.size() : 0), "one pair of lists for each page, if any");
             std::vector<Page> list;
             int64_t start = 0;
             for (size_t i = 0; i < pages.size(); ++i) {
               check_page(layout, pages[i], page_rows[i]);
-              list.push_back({pages[i].data(), page_rows[i], start});
+              if (!lists.empty()) check_lists(layout.places, lists[i], page_rows[i]);
+              const bool any = !lists.empty();
+              list.push_back(
+                  {pages[i].data(), page_rows[i], start, any ? lists[i].first.data() : nullptr, any ? lists[i].second.data() : nullptr});
               start += page_rows[i];
             }
             new (self) OwnedWorkspace();
             self->pages = std::move(pages);
+            self->lists = std::move(lists);
             self->workspace = std::make_unique<Workspace>(std::move(layout), std::move(list), n_threads, max_histogram_bytes);
           },
-          "n_bins"_a, "missing"_a, "missing_bin"_a, "width"_a, "stride"_a, "pages"_a, "page_rows"_a, "n_threads"_a, "max_histogram_bytes"_a)
+          "n_bins"_a, "missing"_a, "missing_bin"_a, "width"_a, "stride"_a, "pages"_a, "page_rows"_a, "n_threads"_a, "max_histogram_bytes"_a,
+          "places"_a = nb::none(), "lists"_a = std::vector<Lists>{})
       .def(
           "start",
           [](OwnedWorkspace& self, Bytes records, int mode, int count_bits, int gradient_shift, int hessian_shift, double l2,

@@ -5,6 +5,7 @@
 
 #include "fixed.hpp"
 #include "histogram.hpp"
+#include "layout.hpp"
 
 namespace sapwood {
 // Asks of each row whether it goes left.
@@ -25,6 +26,19 @@ inline int64_t decide_rows(const uint8_t* column, size_t step, const uint8_t* go
   for (int64_t i = 0; i < n; ++i) {
     if (i < fetched) prefetch(column + size_t(rows[i + kFar]) * step);
     n_left += left[i] = goes_left[column[size_t(rows[i]) * step]];
+  }
+  return n_left;
+}
+
+// The same for a feature whose bins lie beside the rows.
+inline int64_t decide_beside(const Page& page, const Place& place, const Sides& sides, const uint32_t* rows, uint32_t first, int64_t n,
+                             uint8_t* left) {
+  int64_t n_left = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const uint32_t row = rows ? rows[i] : first + uint32_t(i);
+    if (rows && i + 2 * kAhead < n) prefetch(page.begin + rows[i + 2 * kAhead]);
+    if (rows && i + kAhead < n) prefetch(page.beside + page.begin[rows[i + kAhead]]);
+    n_left += left[i] = side_beside(place, sides, page.beside + page.begin[row], page.beside + page.begin[row + 1]);
   }
   return n_left;
 }

@@ -29,11 +29,11 @@ struct Region {
   std::atomic<uint32_t> state{0};
   std::atomic<int> seats{0};  // how many more workers are wanted
   std::atomic<int> participants{0};
-  std::atomic<int64_t> next{0};
+  int n_ranges = 0;
   int64_t n_tasks = 0;
   Body body = nullptr;
   void* context = nullptr;
-  char padding[64];
+  Next next[kMaxWorkers + 1];
 
   bool enter() {
     uint32_t seen = state.load(std::memory_order_acquire);
@@ -44,9 +44,9 @@ struct Region {
   }
   void leave() { state.fetch_sub(1, std::memory_order_release); }
 
-  void work() {
-    Tasks tasks(&next, n_tasks);
-    body(context, participants.fetch_add(1, std::memory_order_relaxed), tasks);
+  void work(int participant) {
+    Tasks tasks(next, n_ranges, participant, n_tasks);
+    body(context, participant, tasks);
   }
 };
 
@@ -62,7 +62,7 @@ struct Pool {
     for (Region& region : regions) {
       if (region.seats.load(std::memory_order_relaxed) <= 0 || !region.enter()) continue;
       if (region.seats.fetch_sub(1, std::memory_order_relaxed) > 0) {
-        region.work();
+        region.work(region.participants.fetch_add(1, std::memory_order_relaxed));
         helped = true;
       }
       region.leave();
@@ -117,8 +117,8 @@ Pool* pool() {
 }
 
 void run_alone(int64_t n_tasks, Body body, void* context) {
-  std::atomic<int64_t> next{0};
-  Tasks tasks(&next, n_tasks);
+  Next next;
+  Tasks tasks(&next, 1, 0, n_tasks);
   body(context, 0, tasks);
 }
 
@@ -142,13 +142,14 @@ void run_region(int n_threads, int64_t n_tasks, Body body, void* context) {
   region->n_tasks = n_tasks;
   region->body = body;
   region->context = context;
-  region->next.store(0, std::memory_order_relaxed);
-  region->participants.store(0, std::memory_order_relaxed);
+  region->n_ranges = n_threads;
+  for (int i = 0; i < n_threads; ++i) region->next[i].task.store(Tasks::begin(i, n_threads, n_tasks), std::memory_order_relaxed);
+  region->participants.store(1, std::memory_order_relaxed);
   region->seats.store(n_threads - 1, std::memory_order_relaxed);
   region->state.store(Region::kOpen, std::memory_order_release);
   p->epoch.fetch_add(1);
   if (p->sleepers.load()) p->epoch.notify_all();
-  region->work();
+  region->work(0);
   region->seats.store(0, std::memory_order_relaxed);
   region->state.fetch_and(~Region::kOpen, std::memory_order_acq_rel);
   // Those inside are at their last task.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "fixed.hpp"
+#include "layout.hpp"
 #include "simd.hpp"
 
 namespace sapwood {
@@ -88,23 +89,58 @@ inline void choose(Candidates& c, const Sums& missing, const Rules& rules, const
   }
 }
 
+// A feature's bins as a search sees them: n without the missing one, which comes after them if there is any.
+struct Bins {
+  Place place;
+  int n;
+  bool missing;
+};
+
+// Writes the bins of a feature whose common one is not stored in order, the common one in its place.
+template <int kWords>
+inline void restore_common(const int64_t* cells, const Bins& bins, const int64_t* node, int64_t* out) {
+  const int before = bins.place.common, n_stored = bins.place.n_stored;
+  int64_t rest[4] = {};  // several chains of additions
+  int i = 0;
+  for (; i + 4 <= n_stored * kWords; i += 4) {
+    for (int k = 0; k < 4; ++k) rest[k] += cells[i + k];
+  }
+  for (int k = 0; i < n_stored * kWords; ++i, ++k) rest[k] += cells[i];
+  std::memcpy(out, cells, size_t(before) * kWords * sizeof *out);
+  for (int w = 0; w < kWords; ++w) {
+    out[before * kWords + w] = node[w] - (kWords == 1 ? rest[0] + rest[1] + rest[2] + rest[3] : rest[w] + rest[w + 2]);
+  }
+  std::memcpy(out + (before + 1) * kWords, cells + before * kWords, size_t(n_stored - before) * kWords * sizeof *out);
+}
+
 // The best split of a node on one feature, from its histogram.
-//   cells  (n + has_missing_bin,) cells of the feature: the missing bin is the last   IN
-inline void scan_bins(const int64_t* cells, int n, bool has_missing_bin, const Format& format, const Rules& rules, const Sums& node,
-                      Split& best) {
+//   cells  of the feature's stored bins   IN
+inline void scan_bins(const int64_t* cells, const Bins& bins, const Format& format, const Rules& rules, const Sums& node, Split& best) {
   Candidates c;
+  int64_t restored[2 * 257];
+  const int n = bins.n;
   const int64_t mask = format.count_mask();
   const int bits = format.count_bits;
   Sums missing;
   if (format.mode == Mode::kSingle) {
+    if (bins.place.common != kNoCommon) {
+      const int64_t whole = (node.g << bits) + node.count;
+      restore_common<1>(cells, bins, &whole, restored);
+      cells = restored;
+    }
     int64_t sum = 0;
     for (int b = 0; b < n; ++b) {
       sum += cells[b];
       c.g[b] = sum >> bits;
       c.h[b] = c.count[b] = sum & mask;
     }
-    if (has_missing_bin) missing = {cells[n] >> bits, cells[n] & mask, cells[n] & mask};
+    if (bins.missing) missing = {cells[n] >> bits, cells[n] & mask, cells[n] & mask};
   } else {
+    if (bins.place.common != kNoCommon) {
+      const int64_t whole[2] = {node.g, (node.h << bits) + node.count};
+      restore_common<2>(cells, bins, whole, restored);
+      cells = restored;
+    }
     int64_t g = 0, word = 0;
     for (int b = 0; b < n; ++b) {
       g += cells[2 * b];
@@ -113,7 +149,7 @@ inline void scan_bins(const int64_t* cells, int n, bool has_missing_bin, const F
       c.h[b] = word >> bits;
       c.count[b] = word & mask;
     }
-    if (has_missing_bin) missing = {cells[2 * n], cells[2 * n + 1] >> bits, cells[2 * n + 1] & mask};
+    if (bins.missing) missing = {cells[2 * n], cells[2 * n + 1] >> bits, cells[2 * n + 1] & mask};
   }
   c.n = n;
   for (int b = 0; b < n; ++b) c.bin[b] = b;
@@ -123,47 +159,73 @@ inline void scan_bins(const int64_t* cells, int n, bool has_missing_bin, const F
 // The rows of a small node: where their bins are, and what each adds to a bin.
 struct FewRows {
   int n = 0;
-  const uint8_t* bins[kFewRows];
-  int64_t g[kFewRows], word[kFewRows];  // word: hessian << count_bits | 1
+  const uint8_t* bins[kFewRows];                            // of one group of columns
+  const uint32_t *beside[kFewRows], *beside_end[kFewRows];  // the list beside it
+  int64_t g[kFewRows], word[kFewRows];                      // word: hessian << count_bits | 1
 };
 
-// Sums by bin, all zero between two uses.
-struct FewCells {
-  int64_t sums[256][2] = {};
-};
-
-// The same from the rows themselves: only the bins they fall in are touched.
-//   feature  its place in rows.bins
-inline void scan_rows(const FewRows& rows, int feature, int n, bool has_missing_bin, const Format& format, const Rules& rules,
-                      const Sums& node, FewCells& cells, Split& best) {
-  uint64_t occupied[4] = {};
-  for (int i = 0; i < rows.n; ++i) {
-    const uint8_t b = rows.bins[i][feature];
-    cells.sums[b][0] += rows.g[i];
-    cells.sums[b][1] += rows.word[i];
-    occupied[b >> 6] |= uint64_t(1) << (b & 63);
+// Sums by code, all zero between two uses.
+class FewCells {
+ public:
+  void add(uint8_t code, int64_t g, int64_t word) {
+    sums_[code][0] += g;
+    sums_[code][1] += word;
+    occupied_[code >> 6] |= uint64_t(1) << (code & 63);
   }
+
+  // Calls f(code, g, word) for the codes [first, end) that rows fell in.
+  template <class F>
+  void visit(int first, int end, F&& f) const {
+    for (int k = first >> 6; k < 4 && 64 * k < end; ++k) {
+      uint64_t left = occupied_[k];
+      if (first > 64 * k) left &= ~uint64_t(0) << (first - 64 * k);
+      if (end < 64 * k + 64) left &= ~(~uint64_t(0) << (end - 64 * k));
+      for (; left; left &= left - 1) {
+        const int code = 64 * k + __builtin_ctzll(left);
+        f(code, sums_[code][0], sums_[code][1]);
+      }
+    }
+  }
+
+  void clear() {
+    visit(0, 256, [this](int code, int64_t, int64_t) { sums_[code][0] = sums_[code][1] = 0; });
+    for (auto& bits : occupied_) bits = 0;
+  }
+
+ private:
+  int64_t sums_[256][2] = {};
+  uint64_t occupied_[4] = {};
+};
+
+// The same from the sums of a few rows: only the bins they fall in are touched.
+//   first  the code of the feature's first stored bin
+inline void scan_few(const FewCells& cells, int first, const Bins& bins, const Format& format, const Rules& rules, const Sums& node,
+                     Split& best) {
   Candidates c;
   const int64_t mask = format.count_mask();
-  const int bits = format.count_bits;
+  const int bits = format.count_bits, common = bins.place.common, end = first + bins.place.n_stored;
   Sums missing;
   int64_t g = 0, word = 0;
-  for (int k = 0; k < 4; ++k) {
-    for (uint64_t left = occupied[k]; left; left &= left - 1) {
-      const int b = 64 * k + __builtin_ctzll(left);
-      int64_t* cell = cells.sums[b];
-      if (has_missing_bin && b == n) {
-        missing = {cell[0], cell[1] >> bits, cell[1] & mask};
-      } else {
-        g += cell[0];
-        word += cell[1];
-        c.g[c.n] = g;
-        c.h[c.n] = word >> bits;
-        c.count[c.n] = word & mask;
-        c.bin[c.n++] = b;
-      }
-      cell[0] = cell[1] = 0;
+  auto take = [&](int bin, int64_t bin_g, int64_t bin_word) {
+    if (bins.missing && bin == bins.n) {
+      missing = {bin_g, bin_word >> bits, bin_word & mask};
+      return;
     }
+    g += bin_g;
+    word += bin_word;
+    c.g[c.n] = g;
+    c.h[c.n] = word >> bits;
+    c.count[c.n] = word & mask;
+    c.bin[c.n++] = bin;
+  };
+  if (common == kNoCommon) {
+    cells.visit(first, end, [&](int code, int64_t bin_g, int64_t bin_word) { take(code - first, bin_g, bin_word); });
+  } else {
+    int64_t rest_g = node.g, rest_word = (node.h << bits) + node.count;
+    cells.visit(first, end, [&](int, int64_t bin_g, int64_t bin_word) { rest_g -= bin_g, rest_word -= bin_word; });
+    cells.visit(first, first + common, [&](int code, int64_t bin_g, int64_t bin_word) { take(code - first, bin_g, bin_word); });
+    if (rest_word & mask) take(common, rest_g, rest_word);
+    cells.visit(first + common, end, [&](int code, int64_t bin_g, int64_t bin_word) { take(code - first + 1, bin_g, bin_word); });
   }
   choose(c, missing, rules, node, best);
 }

@@ -41,13 +41,18 @@ Buffer::Buffer(size_t size) {
 
 void Buffer::Free::operator()(void* p) const { std::free(p); }
 
+// How many rows of the children were written from one end of their ranges.
+struct alignas(kLine) Filled {
+  std::atomic<int64_t> left{0}, right{0};
+};
+
 // A node being split.
 struct Workspace::Job {
   int node, left = -1, right = -1;
   bool implicit = false;                // the root: its rows are 0, 1, 2, ...
   int left_slot = -1, right_slot = -1;  // histograms to build, or -1
-  uint8_t goes_left[256] = {};
-  std::unique_ptr<std::atomic<int64_t>[]> n_left, n_right;  // (n_pages,)
+  Sides sides;
+  std::unique_ptr<Filled[]> filled;  // (n_pages, 2)
 };
 
 Workspace::Workspace(Layout layout, std::vector<Page> pages, int n_threads, int64_t max_histogram_bytes)
@@ -66,14 +71,14 @@ void Workspace::make_columns() {
   columns_.resize(pages_.size());
   for (size_t p = 0; p < pages_.size(); ++p) {
     const int64_t n = pages_[p].n_rows;
-    if (n * layout_.stride * layout_.n_groups < kColumnBytes) continue;
-    columns_[p] = Buffer(size_t(layout_.n_features) * n);
+    if (n * layout_.stride * layout_.n_groups < kColumnBytes || layout_.n_columns() == 0) continue;
+    columns_[p] = Buffer(size_t(layout_.n_columns()) * n);
     parallel(n_threads_, (n + kTile - 1) / kTile, [&](int, Tasks& tasks) {
       for (int64_t task; (task = tasks.claim()) >= 0;) {
         const int64_t begin = task * kTile, end = std::min(n, begin + kTile);
-        for (int f = 0; f < layout_.n_features; ++f) {
-          const uint8_t* from = pages_[p].bins + size_t(f / layout_.width) * n * layout_.stride + f % layout_.width;
-          uint8_t* to = columns_[p].as<uint8_t>() + size_t(f) * n;
+        for (int c = 0; c < layout_.n_columns(); ++c) {
+          const uint8_t* from = pages_[p].bins + size_t(c / layout_.width) * n * layout_.stride + c % layout_.width;
+          uint8_t* to = columns_[p].as<uint8_t>() + size_t(c) * n;
           for (int64_t i = begin; i < end; ++i) to[i] = from[i * layout_.stride];
         }
       }
@@ -81,14 +86,14 @@ void Workspace::make_columns() {
   }
 }
 
-const uint8_t* Workspace::column(int feature, size_t page, size_t& step) const {
+const uint8_t* Workspace::column(int column, size_t page, size_t& step) const {
   const Page& p = pages_[page];
   if (const uint8_t* columns = columns_[page].as<uint8_t>()) {
     step = 1;
-    return columns + size_t(feature) * p.n_rows;
+    return columns + size_t(column) * p.n_rows;
   }
   step = layout_.stride;
-  return p.bins + size_t(feature / layout_.width) * p.n_rows * layout_.stride + feature % layout_.width;
+  return p.bins + size_t(column / layout_.width) * p.n_rows * layout_.stride + column % layout_.width;
 }
 
 void Workspace::make_scratch(int n) {
@@ -141,9 +146,12 @@ void Workspace::release_slot(int node) {
 // Moves a thread's pending sums into the histogram they belong to.
 void Workspace::flush(Scratch& scratch, bool alone) {
   if (scratch.n_pending == 0) return;
-  const int pw = padded_width();
-  const int group = scratch.slot % layout_.n_groups, slot = scratch.slot / layout_.n_groups;
-  const int first = group * layout_.width, last = std::min(layout_.n_features, first + layout_.width);
+  const int n_parts = layout_.n_groups + 1;
+  const int group = scratch.slot % n_parts, slot = scratch.slot / n_parts;
+  const bool beside = group == layout_.n_groups;
+  const int64_t first = beside ? layout_.beside_begin() : layout_.column_begin[group * layout_.width];
+  const int64_t last = beside ? layout_.n_cells : layout_.column_begin[std::min(layout_.n_columns(), (group + 1) * layout_.width)];
+  const bool packed = format_.mode == Mode::kNarrow && !beside;
   Slot& target = *slots_[slot];
   int64_t* to = cells(slot);
   int64_t* from = scratch.table.as<int64_t>();
@@ -151,12 +159,9 @@ void Workspace::flush(Scratch& scratch, bool alone) {
   const int turn = int(&scratch - scratch_.data());
   for (int s = 0; s < n_segments; ++s) {
     const int segment = (s + turn) % n_segments;  // threads start at different places
-    const int begin = first + (last - first) * segment / n_segments, end = first + (last - first) * (segment + 1) / n_segments;
-    if (begin == end) continue;
-    const int64_t a = layout_.offsets[group * pw + begin - first];
-    const int64_t b = layout_.offsets[group * pw + end - 1 - first] + layout_.n_bins[end - 1];
+    const int64_t a = first + (last - first) * segment / n_segments, b = first + (last - first) * (segment + 1) / n_segments;
     if (!alone) lock(target.locks[segment]);
-    if (format_.mode == Mode::kNarrow) {
+    if (packed) {
       unpack_block(from + a, b - a, format_.count_bits, to + 2 * a);
     } else {
       move_words(from + a * format_.words(), (b - a) * format_.words(), to + a * format_.words());
@@ -164,26 +169,32 @@ void Workspace::flush(Scratch& scratch, bool alone) {
     if (!alone) target.locks[segment].clear(std::memory_order_release);
   }
   // What the padding counted: another tree's cells may have another size, and lie where it is.
-  const int words = format_.mode == Mode::kNarrow ? 1 : format_.words();
-  std::fill_n(from + layout_.n_cells * words, words, 0);
+  const int words = packed ? 1 : format_.words();
+  if (!beside) std::fill_n(from + layout_.n_cells * words, words, 0);
   scratch.n_pending = 0;
 }
 
-// Adds up to kBlockRows rows of a group of features.
+// Adds up to kBlockRows rows of a group of columns, or of what lies beside the rows.
 void Workspace::add_to_histogram(Scratch& scratch, int slot, bool alone, size_t page, int group, const uint32_t* rows, uint32_t first,
                                  const char* records, int64_t n) {
   const Page& p = pages_[page];
-  const uint8_t* bins = p.bins + size_t(group) * p.n_rows * layout_.stride;
-  const uint32_t* offsets = layout_.offsets.data() + group * padded_width();
+  const bool beside = group == layout_.n_groups;
+  const bool packed = format_.mode == Mode::kNarrow && !beside;
   void* table = cells(slot);
-  if (!alone || format_.mode == Mode::kNarrow) {
-    const int key = slot * layout_.n_groups + group;
-    if (scratch.slot != key || (format_.mode == Mode::kNarrow && scratch.n_pending + n > kBlockRows)) flush(scratch, alone);
+  if (!alone || packed) {
+    const int key = slot * (layout_.n_groups + 1) + group;
+    if (scratch.slot != key || (packed && scratch.n_pending + n > kBlockRows)) flush(scratch, alone);
     scratch.slot = key;
     scratch.n_pending += n;
     table = scratch.table.as<void>();
   }
-  add_rows_any(bins, layout_.stride, rows, first, records, n, padded_width(), offsets, format_, table);
+  if (beside) {
+    int64_t* cells = static_cast<int64_t*>(table) + int64_t(layout_.beside_begin()) * format_.words();
+    return add_beside_any(p.begin, p.beside, rows, first, records, n, format_, cells);
+  }
+  const uint8_t* bins = p.bins + size_t(group) * p.n_rows * layout_.stride;
+  const uint32_t* offsets = layout_.offsets.data() + group * layout_.padded_width();
+  add_rows_any(bins, layout_.stride, rows, first, records, n, layout_.padded_width(), offsets, format_, table);
 }
 
 void Workspace::start(void* records, const Format& format, const Rules& rules, int max_depth, uint64_t key, const uint8_t* allowed) {
@@ -206,7 +217,7 @@ void Workspace::start(void* records, const Format& format, const Rules& rules, i
 
   const bool searched = can_split(nodes_[0]);
   const bool wanted = searched && !is_small(0);
-  const bool fused = wanted && layout_.n_groups == 1;
+  const bool fused = wanted && this->fused();
   const int slot = wanted ? take_slot(0) : -1;
   const int n_threads = n_rows_ * layout_.width < kSerialWork ? 1 : n_threads_;
   make_scratch(n_threads);
@@ -244,29 +255,31 @@ void Workspace::start(void* records, const Format& format, const Rules& rules, i
   find_splits({{0, -1}}, allowed, 0);
 }
 
-// The root's sums, in histogram units: from its rows, or from any feature's bins.
+// The root's sums, in histogram units: from its rows, or from any column's bins.
 Sums Workspace::root_sums() const {
+  if (is_small(0) || layout_.n_columns() == 0) return sum_rows();
   Sums sums;
-  auto add = [&](int64_t g, int64_t word) {
-    sums.g += g;
-    sums.h += word >> format_.count_bits;
-    sums.count += word & format_.count_mask();
-  };
-  if (is_small(0)) {
-    FewRows rows;
-    read_rows(0, 0, rows);
-    for (int i = 0; i < rows.n; ++i) add(rows.g[i], rows.word[i]);
-    return sums;
-  }
   const int64_t* c = cells(nodes_[0].histogram);
-  for (int b = 0; b < layout_.n_bins[0]; ++b) {
-    if (format_.mode == Mode::kSingle) {
-      const int64_t count = c[b] & format_.count_mask();
-      add(c[b] >> format_.count_bits, (count << format_.count_bits) + count);
-    } else {
-      add(c[2 * b], c[2 * b + 1]);
+  for (uint32_t b = 0; b < layout_.column_begin[1]; ++b) {
+    const int64_t word = format_.words() == 1 ? c[b] : c[2 * b + 1];
+    sums.g += format_.words() == 1 ? word >> format_.count_bits : c[2 * b];
+    sums.h += format_.words() == 1 ? word & format_.count_mask() : word >> format_.count_bits;
+    sums.count += word & format_.count_mask();
+  }
+  return sums;
+}
+
+Sums Workspace::sum_rows() const {
+  Sums sums;
+  for (size_t p = 0; p < pages_.size(); ++p) {
+    for (int64_t i = 0; i < pages_[p].n_rows; ++i) {
+      int64_t g, word;
+      cell_of(records(0, p), i, format_, g, word);
+      sums.g += g;
+      sums.h += word >> format_.count_bits;
     }
   }
+  sums.count = n_rows_;
   return sums;
 }
 
@@ -275,9 +288,16 @@ void Workspace::read_rows(int node, int group, FewRows& out) const {
   const int buffer = nodes_[node].buffer;
   for (size_t p = 0; p < pages_.size(); ++p) {
     const Range r = range(node, p);
-    const uint8_t* bins = pages_[p].bins + size_t(group) * pages_[p].n_rows * layout_.stride;
+    const Page& page = pages_[p];
+    const uint8_t* bins = page.bins + size_t(group) * page.n_rows * layout_.stride;
     for (int64_t i = r.begin; i < r.end; ++i, ++out.n) {
-      out.bins[out.n] = bins + size_t(node == 0 ? i : rows(buffer, p)[i]) * layout_.stride;
+      const size_t row = node == 0 ? size_t(i) : rows(buffer, p)[i];
+      if (group < layout_.n_groups) {
+        out.bins[out.n] = bins + row * layout_.stride;
+      } else {
+        out.beside[out.n] = page.beside + page.begin[row];
+        out.beside_end[out.n] = page.beside + page.begin[row + 1];
+      }
       cell_of(records(buffer, p), i, format_, out.g[out.n], out.word[out.n]);
     }
   }
@@ -304,11 +324,10 @@ int Workspace::advance(const std::vector<int>& nodes, bool search, const uint8_t
     left.sums = node.split.left;
     right.sums = {node.sums.g - left.sums.g, node.sums.h - left.sums.h, node.sums.count - left.sums.count};
     const Split& split = node.split;
-    for (int b = 0; b <= split.bin; ++b) job.goes_left[b] = 1;
-    if (layout_.missing[split.feature]) job.goes_left[layout_.missing_bin[split.feature]] = split.missing_left;
-    job.n_left = std::make_unique<std::atomic<int64_t>[]>(pages_.size());
-    job.n_right = std::make_unique<std::atomic<int64_t>[]>(pages_.size());
-    for (size_t p = 0; p < pages_.size(); ++p) job.n_left[p] = job.n_right[p] = 0;
+    const int missing_bin = layout_.missing[split.feature] ? layout_.missing_bin[split.feature] : -1;
+    job.sides.fill(layout_.places.of[split.feature], layout_.n_bins[split.feature],
+                   [&](int bin) { return bin == missing_bin ? split.missing_left : bin <= split.bin; });
+    job.filled = std::make_unique<Filled[]>(2 * pages_.size());
   }
   for (Job& job : jobs) {
     const bool left_small = nodes_[job.left].sums.count <= nodes_[job.right].sums.count;
@@ -338,12 +357,12 @@ int Workspace::advance(const std::vector<int>& nodes, bool search, const uint8_t
     }
   }
   split_rows(jobs);
-  if (layout_.n_groups > 1) build_histograms(jobs);
+  if (!fused()) build_histograms(jobs);
   find_splits(work, allowed, first_child);
   return first_child;
 }
 
-// Sends the rows of each job's node to its children; where features form one group, adds them to the children's histograms while their
+// Sends the rows of each job's node to its children; where columns form one group, adds them to the children's histograms while their
 // bins are still in the nearest cache.
 void Workspace::split_rows(std::vector<Job>& jobs) {
   struct Part {
@@ -362,7 +381,7 @@ void Workspace::split_rows(std::vector<Job>& jobs) {
       n_rows += r.end - r.begin;
     }
   }
-  const bool fused = layout_.n_groups == 1;
+  const bool fused = this->fused();
   const int n_threads = n_rows * (fused ? layout_.width / 2 + 4 : 4) < kSerialWork ? 1 : n_threads_;
   make_scratch(n_threads);
   parallel(n_threads, n_tasks, [&](int participant, Tasks& tasks) {
@@ -376,16 +395,31 @@ void Workspace::split_rows(std::vector<Job>& jobs) {
       const Node& node = nodes_[job.node];
       const Range r = range(job.node, p);
       const int64_t first = r.begin + (task - part.first_task) * kChunk, n = std::min(kChunk, r.end - first);
-      size_t step;
-      const uint8_t* bins = column(node.split.feature, p, step);
+      const Place& place = layout_.places.of[node.split.feature];
       const uint32_t* from_rows = job.implicit ? nullptr : rows(node.buffer, p) + first;
       const char* from_records = records(node.buffer, p) + first * record_size_;
       uint8_t left[kChunk];
-      const int64_t n_left = decide_rows(bins, step, job.goes_left, from_rows, uint32_t(first), n, r.end - first - n, left);
+      int64_t n_left;
+      if (place.column == kBeside) {
+        n_left = decide_beside(pages_[p], place, job.sides, from_rows, uint32_t(first), n, left);
+      } else {
+        size_t step;
+        const uint8_t* codes = column(place.column, p, step);
+        n_left = decide_rows(codes, step, job.sides.left, from_rows, uint32_t(first), n, r.end - first - n, left);
+      }
       const int64_t n_right = n - n_left;
-      // The left child fills the node's range from its begin, the right one from its end, chunk by chunk as they come.
-      const int64_t left_at = r.begin + job.n_left[p].fetch_add(n_left, std::memory_order_relaxed);
-      const int64_t right_at = r.end - job.n_right[p].fetch_add(n_right, std::memory_order_relaxed) - n_right;
+      // Chunk by chunk as they come, the left child fills its range, then comes the right one's. Every second thread writes from the ends
+      // of the ranges: so each finds most of the rows it wrote when it comes to split the children. Where the left child ends is known
+      // for one page only; with several, it is written from the node's begin, the right one from the node's end.
+      const bool one = pages_.size() == 1, back = participant % 2;
+      const int64_t middle = r.begin + node.split.left.count;
+      auto claim = [&](bool right, int64_t begin, int64_t end, bool from_end, int64_t count) {
+        Filled& filled = job.filled[2 * p + from_end];
+        const int64_t before = (right ? filled.right : filled.left).fetch_add(count, std::memory_order_relaxed);
+        return from_end ? end - before - count : begin + before;
+      };
+      const int64_t left_at = claim(false, r.begin, middle, one && back, n_left);
+      const int64_t right_at = claim(true, middle, r.end, !one || back, n_right);
       uint32_t* to_rows = rows(1 - node.buffer, p);
       char* to_records = records(1 - node.buffer, p);
       scatter_rows(record_size_, left, from_rows, uint32_t(first), from_records, n, left_at, right_at, to_rows, to_records);
@@ -401,13 +435,14 @@ void Workspace::split_rows(std::vector<Job>& jobs) {
   for (Job& job : jobs) {
     for (size_t p = 0; p < pages_.size(); ++p) {
       const Range r = range(job.node, p);
-      range(job.left, p) = {r.begin, r.begin + job.n_left[p]};
-      range(job.right, p) = {r.end - job.n_right[p], r.end};
+      const int64_t middle = r.begin + job.filled[2 * p].left + job.filled[2 * p + 1].left;
+      range(job.left, p) = {r.begin, middle};
+      range(job.right, p) = {middle, r.end};
     }
   }
 }
 
-// Adds the rows of the jobs' children to their histograms, one group of features after the other.
+// Adds the rows of the jobs' children to their histograms, one group of columns after the other, then what lies beside the rows.
 void Workspace::build_histograms(std::vector<Job>& jobs) {
   struct Part {
     int64_t first_task;
@@ -420,7 +455,7 @@ void Workspace::build_histograms(std::vector<Job>& jobs) {
   for (Job& job : jobs) {
     for (auto [node, slot] : {std::pair(job.left, job.left_slot), std::pair(job.right, job.right_slot)}) {
       if (slot < 0) continue;
-      for (int group = 0; group < layout_.n_groups; ++group) {
+      for (int group = 0; group < layout_.n_groups + layout_.any_beside(); ++group) {
         for (size_t p = 0; p < pages_.size(); ++p) {
           const Range r = range(node, p);
           if (r.begin == r.end) continue;
@@ -448,47 +483,113 @@ void Workspace::build_histograms(std::vector<Job>& jobs) {
   });
 }
 
+// Searches one small node after the other, unit by unit.
+class Workspace::Search {
+ public:
+  explicit Search(const Workspace& workspace) : w_(workspace) {}
+
+  // Adds the node's rows to the cells of a unit; `last` is the end of the units this thread will ask for next.
+  void fill(int node, int unit, int last) {
+    const Layout& layout = w_.layout_;
+    const bool beside = unit >= layout.n_columns();
+    const int group = beside ? layout.n_groups : unit / layout.width;
+    if (node_ != node || group_ != group) {
+      w_.read_rows(node_ = node, group_ = group, rows_);
+      first_ = last_ = 0;
+    }
+    if (beside) {
+      if (unit < first_ || unit >= last_) collect(unit, last);
+      for (uint32_t k = begin_[unit - first_]; k < begin_[unit - first_ + 1]; ++k) add(found_[k].code, found_[k].row);
+    } else {
+      const int column = unit % layout.width;
+      for (int i = 0; i < rows_.n; ++i) add(rows_.bins[i][column], i);
+    }
+  }
+  FewCells cells;
+
+ private:
+  struct Found {
+    uint8_t code, row;
+  };
+  void add(uint8_t code, int row) { cells.add(code, rows_.g[row], rows_.word[row]); }
+
+  // Sorts what lies beside the rows by unit, for the units [first, last).
+  void collect(int first, int last) {
+    const Layout& layout = w_.layout_;
+    first_ = first, last_ = last;
+    auto bin_of = [&](int unit) { return unsigned(layout.places.of[layout.places.members[layout.member_begin[unit]]].first); };
+    const uint32_t low = bin_of(first), high = last < layout.n_units() ? bin_of(last) : uint32_t(layout.places.n_beside);
+    auto visit = [&](auto&& f) {
+      for (int i = 0; i < rows_.n; ++i) {
+        for (const uint32_t* p = std::lower_bound(rows_.beside[i], rows_.beside_end[i], low); p < rows_.beside_end[i] && *p < high; ++p) {
+          f(layout.beside_unit[*p], *p, i);
+        }
+      }
+    };
+    begin_.assign(size_t(last - first) + 2, 0);
+    visit([&](uint32_t unit, uint32_t, int) { ++begin_[unit - first + 2]; });
+    for (size_t k = 2; k < begin_.size(); ++k) begin_[k] += begin_[k - 1];
+    found_.resize(begin_.back());
+    visit([&](uint32_t unit, uint32_t bin, int row) {
+      found_[begin_[unit - first + 1]++] = {uint8_t(bin - bin_of(int(unit))), uint8_t(row)};
+    });
+  }
+
+  const Workspace& w_;
+  FewRows rows_;
+  int node_ = -1, group_ = -1;   // whose rows these are
+  int first_ = 0, last_ = 0;     // units that were collected
+  std::vector<uint32_t> begin_;  // of each unit's
+  std::vector<Found> found_;
+};
+
 void Workspace::find_splits(const std::vector<std::pair<int, int>>& work, const uint8_t* allowed, int first_child) {
   if (work.empty()) return;
-  const int n_features = layout_.n_features, words = format_.words(), pw = padded_width();
+  const int n_features = layout_.n_features, n_units = layout_.n_units(), words = format_.words();
   int64_t n_bins_all = 0;  // to look at, roughly
   for (auto [child, sibling] : work) {
-    n_bins_all += is_small(child) ? nodes_[child].sums.count * n_features : layout_.n_cells;
+    n_bins_all += is_small(child) ? nodes_[child].sums.count * n_units : layout_.n_cells;
     if (sibling >= 0) n_bins_all += layout_.n_cells;
   }
   const int n_threads = n_bins_all < kSerialScan ? 1 : n_threads_;
-  const int per_task = std::max(1, std::min(n_features / (4 * n_threads), 16));
-  const int64_t n_blocks = (n_features + per_task - 1) / per_task;
+  const int per_task = std::max(1, std::min(n_units / (4 * n_threads), 16));
+  const int64_t n_blocks = (n_units + per_task - 1) / per_task;
   std::vector<Split> best(2 * work.size() * n_threads);
   parallel(n_threads, n_blocks * int64_t(work.size()), [&](int participant, Tasks& tasks) {
-    FewRows few;
-    FewCells few_cells;
-    int few_node = -1, few_group = -1;  // whose rows `few` holds
+    Search few(*this);
     for (int64_t task; (task = tasks.claim()) >= 0;) {
       const size_t w = size_t(task / n_blocks);
       const auto [child, sibling] = work[w];
-      const int begin = int(task % n_blocks) * per_task, end = std::min(n_features, begin + per_task);
-      for (int f = begin; f < end; ++f) {
-        const int64_t offset = int64_t(layout_.offsets[f / layout_.width * pw + f % layout_.width]) * words;
-        const int n_bins = layout_.n_bins[f];
-        const bool missing = layout_.missing[f];
+      const int begin = int(task % n_blocks) * per_task, end = std::min(n_units, begin + per_task);
+      for (int unit = begin; unit < end; ++unit) {
+        const uint32_t *first = &layout_.places.members[layout_.member_begin[unit]],
+                       *last = &layout_.places.members[layout_.member_begin[unit + 1]];
         auto search = [&](int node, int which) {
-          if (!can_split(nodes_[node]) || (allowed && !allowed[size_t(node - first_child) * n_features + f])) return;
-          Split split;
+          auto may = [&](uint32_t f) { return !allowed || allowed[size_t(node - first_child) * n_features + f]; };
+          if (!can_split(nodes_[node]) || std::none_of(first, last, may)) return;
           const Sums& sums = nodes_[node].sums;
-          if (is_small(node)) {
-            const int group = f / layout_.width;
-            if (few_node != node || few_group != group) read_rows(few_node = node, few_group = group, few);
-            scan_rows(few, f % layout_.width, n_bins - missing, missing, format_, rules_, sums, few_cells, split);
-          } else {
-            scan_bins(cells(nodes_[node].histogram) + offset, n_bins - missing, missing, format_, rules_, sums, split);
+          const bool small = is_small(node);
+          if (small) few.fill(node, unit, end);
+          for (const uint32_t* f = first; f < last; ++f) {
+            if (!may(*f)) continue;
+            const Bins bins{layout_.places.of[*f], layout_.n_bins[*f] - layout_.missing[*f], bool(layout_.missing[*f])};
+            Split split;
+            if (small) {
+              scan_few(few.cells, bins.place.column == kBeside ? 0 : bins.place.first, bins, format_, rules_, sums, split);
+            } else {
+              scan_bins(cells(nodes_[node].histogram) + int64_t(layout_.cell(int(*f))) * words, bins, format_, rules_, sums, split);
+            }
+            split.feature = int(*f);
+            Split& top = best[(w * n_threads + participant) * 2 + which];
+            if (split.gain > 0 && (top.gain <= 0 || better(split, top))) top = split;
           }
-          split.feature = f;
-          Split& top = best[(w * n_threads + participant) * 2 + which];
-          if (split.gain > 0 && (top.gain <= 0 || better(split, top))) top = split;
+          if (small) few.cells.clear();
         };
         if (sibling >= 0) {
-          subtract_words(cells(nodes_[sibling].histogram) + offset, cells(nodes_[child].histogram) + offset, int64_t(n_bins) * words);
+          const int64_t from = unit < layout_.n_columns() ? layout_.column_begin[unit] : layout_.cell(int(*first));
+          const int64_t to = unit < layout_.n_columns() ? layout_.column_begin[unit + 1] : from + layout_.places.of[*first].n_stored;
+          subtract_words(cells(nodes_[sibling].histogram) + from * words, cells(nodes_[child].histogram) + from * words,
+                         (to - from) * words);
           search(sibling, 1);
         }
         search(child, 0);

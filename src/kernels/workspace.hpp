@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fixed.hpp"
+#include "layout.hpp"
 #include "splits.hpp"
 
 namespace sapwood {
@@ -25,26 +26,6 @@ class Buffer {
     void operator()(void* p) const;
   };
   std::unique_ptr<void, Free> memory_;
-};
-
-// Binned rows. Features are stored in groups: group k is an (n_rows, stride) matrix that holds `width` features of each row.
-struct Page {
-  const uint8_t* bins;
-  int64_t n_rows;
-  int64_t start;  // global id of its first row
-};
-
-// How features lie in a page and in a histogram.
-struct Layout {
-  int n_features = 0;
-  int width = 0;   // features of a group
-  int stride = 0;  // bytes of a row in a group
-  int n_groups = 0;
-  std::vector<uint32_t> offsets;     // (n_groups * padded width + 1,): where a feature's bins begin in a histogram
-  std::vector<int32_t> n_bins;       // (n_features,) with the missing bin
-  std::vector<uint8_t> missing;      // (n_features,) has a missing bin
-  std::vector<int32_t> missing_bin;  // (n_features,): where missing values fall, seen in training or not
-  int64_t n_cells = 0;
 };
 
 struct Node {
@@ -91,6 +72,7 @@ class Workspace {
     int64_t n_pending = 0;
   };
   struct Job;
+  class Search;
 
   Range& range(int node, size_t page) { return ranges_[size_t(node) * pages_.size() + page]; }
   const Range& range(int node, size_t page) const { return ranges_[size_t(node) * pages_.size() + page]; }
@@ -98,11 +80,13 @@ class Workspace {
   char* records(int buffer, size_t page) const { return record_buffers_[buffer] + pages_[page].start * record_size_; }
   int64_t* cells(int slot) const { return slots_[slot]->cells.as<int64_t>(); }
   void make_columns();
-  // The bins of a feature in a page: row r at pointer[r * step].
-  const uint8_t* column(int feature, size_t page, size_t& step) const;
-  int padded_width() const { return (layout_.width + 3) / 4 * 4; }
+  // The codes of a column in a page: row r at pointer[r * step].
+  const uint8_t* column(int column, size_t page, size_t& step) const;
+  // Whether rows are added to histograms while they are split.
+  bool fused() const { return layout_.n_groups == 1 && !layout_.any_beside(); }
 
   Sums root_sums() const;
+  Sums sum_rows() const;
   int take_slot(int node);
   void release_slot(int node);
   bool can_split(const Node& node) const;
@@ -128,7 +112,7 @@ class Workspace {
   std::vector<Range> ranges_;  // (n_nodes, n_pages)
   Buffer row_buffers_[2];
   Buffer spare_records_;
-  std::vector<Buffer> columns_;  // of each page: (n_features, n_rows), for large pages; see column()
+  std::vector<Buffer> columns_;  // of each page: (n_columns, n_rows), for large pages; see column()
   char* record_buffers_[2] = {};
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<int> free_slots_;

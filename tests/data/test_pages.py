@@ -21,7 +21,7 @@ def make(n_rows, n_features, seed=0, n_threads=1):
 
 def bins_of(pages):
     """The bins of all pages, (n_rows, n_features)."""
-    whole = np.concatenate(pages.pages, axis=1)
+    whole = np.concatenate([page.codes for page in pages.pages], axis=1)
     return np.concatenate([group[:, : pages.width] for group in whole], axis=1)[:, : pages.binning.n_features]
 
 
@@ -38,7 +38,7 @@ class TestBuild:
 
     @shapes
     def test_rows_never_straddle_a_cache_line(self, n_features):
-        (page,) = make(50, n_features)[1].pages
+        page = make(50, n_features)[1].pages[0].codes
         stride = page.shape[2]
         assert page.ctypes.data % 64 == 0
         assert 64 % stride == 0
@@ -47,7 +47,7 @@ class TestBuild:
     @shapes
     def test_padding_is_empty(self, n_features):
         _, pages, _ = make(50, n_features)
-        (page,) = pages.pages
+        page = pages.pages[0].codes
         assert not page[:, :, pages.width :].any()
         assert not page[-1, :, n_features - (len(page) - 1) * pages.width : pages.width].any()
 
@@ -69,7 +69,7 @@ class TestBuild:
 
     def test_threads_leave_no_trace(self):
         once, threaded = make(40_000, 5)[1], make(40_000, 5, n_threads=3)[1]
-        np.testing.assert_array_equal(once.pages[0], threaded.pages[0])
+        np.testing.assert_array_equal(once.pages[0].codes, threaded.pages[0].codes)
 
 
 class TestTakeAndCut:

@@ -2,68 +2,104 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
 from sapwood import kernels
 from sapwood.data.binning import Binning
+from sapwood.data.storage import BESIDE, Storage, bin_rows
 from sapwood.data.tables import Table
 
-GROUP_FEATURES = 64  # features side by side in a row of bins: one cache line
+GROUP_COLUMNS = 64  # columns side by side in a row of bins: one cache line
+BLOCK_BYTES = 1 << 22  # of rows binned at a time, before they are stored
 HISTOGRAM_BYTES = 1 << 30  # kept for nodes that may still be split; past it the least promising are counted anew
 
 
-class Pages:
-    """A list of pages of bins that together are one table.
+@dataclass(frozen=True)
+class Page:
+    """Rows of bins, as a storage keeps them: columns in groups, the codes of a row in a group side by side; and lists beside the rows."""
 
-    A page is an (n_groups, n_rows, stride) uint8 array: features lie in groups, and the bins of a row in a group side by side. Row ids are
-    counted through all pages.
-    """
+    codes: np.ndarray  # (n_groups, n_rows, stride) uint8
+    begin: np.ndarray | None = None  # (n_rows + 1,) uint32: where each row's list begins
+    beside: np.ndarray | None = None  # uint32: bins, counted through all features beside the rows
 
-    def __init__(self, binning: Binning, pages: list[np.ndarray], missing: np.ndarray, width: int) -> None:
-        self.binning = binning
-        self.pages = pages
-        self.missing = missing  # (n_features,) uint8: has missing values
-        self.width = width
-        self.n_rows = sum(page.shape[1] for page in pages)
+    @property
+    def n_rows(self) -> int:
+        return self.codes.shape[1]
+
+    @property
+    def lists(self) -> tuple[np.ndarray, np.ndarray] | None:
+        return None if self.begin is None or self.beside is None else (self.begin, self.beside)
+
+    def take(self, rows: np.ndarray) -> Page:
+        """Some of the rows."""
+        codes = self.codes[:, rows]
+        if self.begin is None or self.beside is None:
+            return Page(codes)
+        lengths = np.diff(self.begin.astype(np.int64))[rows]
+        begin = np.concatenate([[0], np.cumsum(lengths)])
+        at = np.repeat(self.begin[rows].astype(np.int64) - begin[:-1], lengths) + np.arange(begin[-1])
+        return Page(codes, begin.astype(np.uint32), self.beside[at])
 
     @classmethod
-    def build(cls, table: Table, binning: Binning, n_threads: int) -> Pages:
+    def join(cls, pages: list[Page]) -> Page:
+        """The rows of all pages in one."""
+        codes = np.concatenate([page.codes for page in pages], axis=1)
+        lists = [page.lists for page in pages if page.lists is not None]
+        if not lists:
+            return cls(codes)
+        return cls(codes, *_join_lists([np.diff(begin) for begin, _ in lists], [beside for _, beside in lists]))
+
+
+class Pages:
+    """A list of pages of bins that together are one table. Row ids are counted through all pages."""
+
+    def __init__(self, binning: Binning, storage: Storage, pages: list[Page], missing: np.ndarray, width: int) -> None:
+        self.binning = binning
+        self.storage = storage
+        self.pages = pages
+        self.missing = missing  # (n_features,) uint8: has missing values
+        self.width = width  # columns of a group
+        self.n_rows = sum(page.n_rows for page in pages)
+
+    @classmethod
+    def build(cls, table: Table, binning: Binning, n_threads: int, storage: Storage | None = None) -> Pages:
         """Bin a table into one page."""
-        n_groups = -(-binning.n_features // GROUP_FEATURES)
-        width = -(-binning.n_features // n_groups)
+        storage = storage or Storage.choose(table, binning, n_threads)
+        n_groups = -(-storage.n_columns // GROUP_COLUMNS)
+        width = max(1, -(-storage.n_columns // max(1, n_groups)))
         stride = max(4, 1 << (width - 1).bit_length())
-        page = _aligned_zeros(n_groups, table.n_rows, stride)
+        codes = _aligned_zeros(n_groups, table.n_rows, stride)
         missing = np.zeros(binning.n_features, dtype=np.uint8)
-        for first, last in table.runs(binning.n_features):
-            for rows in table.row_blocks():
-                for block in _slices(rows, 1 << 20):
-                    kernels.bin_table(
-                        table.read(block, first, last),
-                        first,
-                        binning.cuts,
-                        binning.begin,
-                        page.reshape(-1),
-                        table.n_rows,
-                        block.start,
-                        width,
-                        stride,
-                        missing,
-                        n_threads,
-                    )
-        return cls(binning, [page], missing, width)
+        if storage.is_plain:
+            _bin_plainly(table, binning, codes, width, missing, n_threads)
+            return cls(binning, storage, [Page(codes)], missing, width)
+        clashes = np.zeros(binning.n_features, dtype=np.uint8)
+        lists = []
+        step = max(1, BLOCK_BYTES // binning.n_features)
+        for rows in _slices(slice(0, table.n_rows), step):
+            bins = bin_rows(table, binning, rows, missing, n_threads)
+            args = storage.places, codes.reshape(-1), table.n_rows, rows.start, width, stride, clashes, n_threads
+            lists.append(kernels.store_rows(bins, *args))
+        if clashes.any():  # the sample did not show it
+            return cls.build(table, binning, n_threads, storage.without(np.flatnonzero(clashes)))
+        if not (storage.column == BESIDE).any():
+            return cls(binning, storage, [Page(codes)], missing, width)
+        page = Page(codes, *_join_lists([lengths for lengths, _ in lists], [beside for _, beside in lists]))
+        return cls(binning, storage, [page], missing, width)
 
     def take(self, rows: np.ndarray) -> Pages:
         """Some of the rows, in ascending order, in one page."""
-        starts = np.cumsum([0] + [page.shape[1] for page in self.pages])
-        parts = [page[:, rows[(rows >= a) & (rows < b)] - a] for page, (a, b) in zip(self.pages, pairwise(starts), strict=True)]
-        return Pages(self.binning, [np.concatenate(parts, axis=1)], self.missing, self.width)
+        starts = np.cumsum([0] + [page.n_rows for page in self.pages])
+        parts = [page.take(rows[(rows >= a) & (rows < b)] - a) for page, (a, b) in zip(self.pages, pairwise(starts), strict=True)]
+        return Pages(self.binning, self.storage, [Page.join(parts)], self.missing, self.width)
 
     def cut(self, n_pages: int) -> Pages:
         """The same rows in several pages."""
-        pages = [np.ascontiguousarray(part) for page in self.pages for part in np.array_split(page, n_pages, axis=1)]
-        return Pages(self.binning, pages, self.missing, self.width)
+        pages = [page.take(rows) for page in self.pages for rows in np.array_split(np.arange(page.n_rows), n_pages)]
+        return Pages(self.binning, self.storage, pages, self.missing, self.width)
 
     def workspace(self, n_threads: int) -> kernels.Workspace:
         """The native state in which trees grow on these rows."""
@@ -73,12 +109,33 @@ class Pages:
             self.missing,
             self.binning.missing_bins,
             self.width,
-            self.pages[0].shape[2],
-            [page.reshape(-1) for page in self.pages],
-            [page.shape[1] for page in self.pages],
+            self.pages[0].codes.shape[2],
+            [page.codes.reshape(-1) for page in self.pages],
+            [page.n_rows for page in self.pages],
             n_threads,
             HISTOGRAM_BYTES,
+            self.storage.places,
+            [page.lists for page in self.pages if page.lists is not None],
         )
+
+
+def _bin_plainly(table: Table, binning: Binning, codes: np.ndarray, width: int, missing: np.ndarray, n_threads: int) -> None:
+    """Bin straight into a page in which every feature has its own column."""
+    out, stride = codes.reshape(-1), codes.shape[2]
+    for first, last in table.runs(binning.n_features):
+        for rows in table.row_blocks():
+            for block in _slices(rows, 1 << 20):
+                x = table.read(block, first, last)
+                cuts = binning.cuts, binning.begin
+                kernels.bin_table(x, first, *cuts, out, table.n_rows, block.start, width, stride, missing, n_threads)
+
+
+def _join_lists(lengths: list[np.ndarray], beside: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Where each row's list begins, and the lists, of several parts in turn."""
+    begin = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(np.concatenate(lengths), dtype=np.int64)])
+    if begin[-1] >= 1 << 32:
+        raise ValueError(f"X has {begin[-1]} values beside its rows; a page holds at most {(1 << 32) - 1}")
+    return begin.astype(np.uint32), np.concatenate(beside)
 
 
 def _slices(rows: slice, step: int) -> list[slice]:

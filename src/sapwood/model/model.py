@@ -108,12 +108,12 @@ class Model:
     def add_tree(self, tree: Tree, pages: Pages, raw: np.ndarray, n_threads: int) -> None:
         """Add one tree's values to the raw predictions, (n_rows,), of binned rows."""
         start = 0
+        nodes = (tree.feature, tree.bin, tree.left, tree.right, tree.missing_left, tree.value)
         for page in pages.pages:
-            n_rows, stride = page.shape[1:]
-            nodes = (tree.feature, tree.bin, tree.left, tree.right, tree.missing_left, tree.value)
-            out = raw[start : start + n_rows]
-            kernels.add_tree(page.reshape(-1), n_rows, pages.width, stride, self.binning.missing_bins, *nodes, out, n_threads)
-            start += n_rows
+            shape = page.n_rows, pages.width, page.codes.shape[2], self.binning.missing_bins
+            out = raw[start : start + page.n_rows]
+            kernels.add_tree(page.codes.reshape(-1), *shape, *nodes, out, n_threads, pages.storage.places, page.lists)
+            start += page.n_rows
 
     def importances(self, kind: str = "gain") -> np.ndarray:
         """(n_features,) float64: the total gain of splits on each feature, their number, or the training rows they sent on ("cover")."""
