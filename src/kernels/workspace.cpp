@@ -100,7 +100,7 @@ void Workspace::make_scratch(int n) {
   for (int i = 0; i < n; ++i) {
     Scratch& s = scratch_[i];
     if (s.table.as<char>()) continue;
-    const size_t table = size_t(layout_.n_cells + 1) * 16;
+    const size_t table = std::max(size_t(layout_.n_cells + 1) * 16, size_t(layout_.padded_width()) * kColumnWords * sizeof(uint64_t));
     s.table = Buffer(table);
     std::memset(s.table.as<char>(), 0, table);
   }
@@ -159,18 +159,28 @@ void Workspace::flush(Scratch& scratch, bool alone) {
   const int turn = int(&scratch - scratch_.data());
   for (int s = 0; s < n_segments; ++s) {
     const int segment = (s + turn) % n_segments;  // threads start at different places
-    const int64_t a = first + (last - first) * segment / n_segments, b = first + (last - first) * (segment + 1) / n_segments;
+    auto cut = [&](int64_t begin, int64_t end, int k) { return begin + (end - begin) * k / n_segments; };
     if (!alone) lock(target.locks[segment]);
     if (packed) {
-      unpack_block(from + a, b - a, format_.count_bits, to + 2 * a);
+      const int first_column = group * layout_.width, last_column = std::min(layout_.n_columns(), first_column + layout_.width);
+      for (int64_t c = cut(first_column, last_column, segment); c < cut(first_column, last_column, segment + 1); ++c) {
+        unpack_block(from + (c - first_column) * kColumnWords, layout_.places.n_codes[c], format_.count_bits,
+                     to + 2 * int64_t(layout_.column_begin[c]));
+      }
     } else {
+      const int64_t a = cut(first, last, segment), b = cut(first, last, segment + 1);
       move_words(from + a * format_.words(), (b - a) * format_.words(), to + a * format_.words());
     }
     if (!alone) target.locks[segment].clear(std::memory_order_release);
   }
   // What the padding counted: another tree's cells may have another size, and lie where it is.
-  const int words = packed ? 1 : format_.words();
-  if (!beside) std::fill_n(from + layout_.n_cells * words, words, 0);
+  if (packed) {
+    for (int c = std::min(layout_.width, layout_.n_columns() - group * layout_.width); c < layout_.padded_width(); ++c) {
+      from[c * kColumnWords] = 0;
+    }
+  } else if (!beside) {
+    std::fill_n(from + layout_.n_cells * format_.words(), format_.words(), 0);
+  }
   scratch.n_pending = 0;
 }
 
