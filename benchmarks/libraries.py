@@ -1,8 +1,9 @@
 """Who is compared: each library with the same trees asked of it.
 
-31 leaves, learning rate 0.1, 255 bins, 100 rounds, at least 20 rows in a leaf, no early stopping. What a library has
-besides (regularisation, say) stays at its own default. XGBoost bounds a leaf's hessian instead of its rows: for squared
-error that is the same, for other losses its default stays.
+31 leaves, learning rate 0.1, 255 bins, 100 rounds, at least 20 rows in a leaf, the same L2 (none, as is the default of
+scikit-learn and LightGBM; XGBoost's own is 1, CatBoost's 3), no early stopping. What a library has besides stays at its
+own default. XGBoost bounds a leaf's hessian instead of its rows: for squared error that is the same, for other losses its
+default stays.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ LIGHTGBM = "lightgbm"
 XGBOOST = "xgboost"
 
 
-def make_sapwood(task: str, n_jobs: int, seed: int) -> Any:
+def make_sapwood(task: str, n_jobs: int, seed: int, l2: float = 0.0) -> Any:
     sapwood = importlib.import_module("sapwood")
     kind = sapwood.BoostingRegressor if task == "regression" else sapwood.BoostingClassifier
-    return kind(**SKLEARN_NAMES, n_jobs=n_jobs, random_state=seed)
+    return kind(**SKLEARN_NAMES, l2_regularization=l2, n_jobs=n_jobs, random_state=seed)
 
 
-def make_sklearn(task: str, n_jobs: int, seed: int) -> Any:
+def make_sklearn(task: str, n_jobs: int, seed: int, l2: float = 0.0) -> Any:
     """Its threads are limited from outside: see `Library.threads`."""
     ensemble = importlib.import_module("sklearn.ensemble")
     kind = ensemble.HistGradientBoostingRegressor if task == "regression" else ensemble.HistGradientBoostingClassifier
-    return kind(**SKLEARN_NAMES, random_state=seed)
+    return kind(**SKLEARN_NAMES, l2_regularization=l2, random_state=seed)
 
 
 SKLEARN_NAMES = {
@@ -45,7 +46,7 @@ SKLEARN_NAMES = {
 }
 
 
-def make_lightgbm(task: str, n_jobs: int, seed: int) -> Any:
+def make_lightgbm(task: str, n_jobs: int, seed: int, l2: float = 0.0) -> Any:
     lightgbm = importlib.import_module("lightgbm")
     kind = lightgbm.LGBMRegressor if task == "regression" else lightgbm.LGBMClassifier
     return kind(
@@ -54,13 +55,14 @@ def make_lightgbm(task: str, n_jobs: int, seed: int) -> Any:
         max_bin=255,
         n_estimators=100,
         min_child_samples=20,
+        reg_lambda=l2,
         n_jobs=n_jobs,
         random_state=seed,
         verbose=-1,
     )
 
 
-def make_xgboost(task: str, n_jobs: int, seed: int) -> Any:
+def make_xgboost(task: str, n_jobs: int, seed: int, l2: float = 0.0) -> Any:
     xgboost = importlib.import_module("xgboost")
     kind = xgboost.XGBRegressor if task == "regression" else xgboost.XGBClassifier
     return kind(
@@ -71,6 +73,7 @@ def make_xgboost(task: str, n_jobs: int, seed: int) -> Any:
         learning_rate=0.1,
         max_bin=255,
         n_estimators=100,
+        reg_lambda=l2,
         min_child_weight=20 if task == "regression" else None,
         n_jobs=n_jobs,
         random_state=seed,
@@ -78,7 +81,7 @@ def make_xgboost(task: str, n_jobs: int, seed: int) -> Any:
     )
 
 
-def make_catboost(task: str, n_jobs: int, seed: int) -> Any:
+def make_catboost(task: str, n_jobs: int, seed: int, l2: float = 0.0) -> Any:
     catboost = importlib.import_module("catboost")
     kind = catboost.CatBoostRegressor if task == "regression" else catboost.CatBoostClassifier
     return kind(
@@ -88,6 +91,7 @@ def make_catboost(task: str, n_jobs: int, seed: int) -> Any:
         border_count=254,
         iterations=100,
         min_data_in_leaf=20,
+        l2_leaf_reg=l2,
         boosting_type="Plain",
         bootstrap_type="No",
         random_strength=0,
@@ -103,7 +107,7 @@ class Library:
     name: str
     title: str
     distribution: str  # that it is installed by
-    make: Callable[[str, int, int], Any]  # task, n_jobs, seed -> estimator
+    make: Callable[..., Any]  # task, n_jobs, seed, l2 -> estimator
     limited_outside: bool = False  # has no n_jobs
 
     def threads(self, n_jobs: int) -> AbstractContextManager[Any]:

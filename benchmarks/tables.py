@@ -20,6 +20,12 @@ def load_covtype(folder: Path, two_classes: bool) -> tuple[np.ndarray, np.ndarra
     return X, (y == 2).astype(np.int64) if two_classes else y.astype(np.int64) - 1
 
 
+def load_classes(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """X float32, categories as their codes; y classes from 0."""
+    X, y = _load(folder, name)
+    return X, np.unique(y, return_inverse=True)[1].astype(np.int64)
+
+
 def load_flights(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     """X (3000000, 7) float32, airports as their codes; y the delay in minutes."""
     X, y = _load(folder, "flights_3m")

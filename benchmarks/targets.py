@@ -61,7 +61,7 @@ def _losses(results: Results) -> Iterator[list[str]]:
         found = accuracy.gap(results, name)
         if found is not None:
             met = "yes" if found.mean <= found.spread else "no"
-            what = f"test loss {TITLES[name]}: ours - best peer, within the seeds' spread"
+            what = f"test loss {accuracy.title(name)}: ours - best peer, within the seeds' spread"
             yield [what, f"<= {number(found.spread)}", "", signed(found.mean), met]
 
 

@@ -160,17 +160,21 @@ void check_classes(const In<double>& y, int n_classes) {
   for (size_t i = 0; i < y.size(); ++i) require(y.data()[i] >= 0 && y.data()[i] < n_classes, "y must hold class numbers");
 }
 
+// The records of the rows [first, last).
 std::vector<std::tuple<int64_t, int64_t, int64_t>> softmax_records_py(In<double> y, In2<double> raw, Weight weight, double gradient_scale,
-                                                                      double hessian_scale, Out2<uint8_t> out, int n_threads) {
+                                                                      double hessian_scale, Out2<uint8_t> out, int64_t first, int64_t last,
+                                                                      int n_threads) {
   const int64_t n = int64_t(y.size());
   const int n_classes = int(raw.shape(0));
   require(n_classes > 0, "there must be a class");
   require(int64_t(raw.shape(1)) == n && (!weight || int64_t(weight->size()) == n), "y, raw and weight must have the same length");
   require(int64_t(out.shape(0)) == n_classes && int64_t(out.shape(1)) == n * int64_t(sizeof(Pair)),
           "out must be (n_classes, n rows of 8 bytes)");
+  require(0 <= first && first <= last && last <= n, "rows out of range");
   std::mutex adding;
   std::vector<RecordSums> sums(n_classes);
-  over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
+  over_rows(last - first, n_threads, [&](int64_t begin, int64_t end) {
+    begin += first, end += first;
     std::vector<RecordSums> part(n_classes);
     std::vector<double> scratch(4 * n_classes);
     softmax_records(y.data() + begin, raw.data() + begin, weight ? weight->data() + begin : nullptr, end - begin, n, n_classes,
@@ -568,7 +572,7 @@ NB_MODULE(SAPWOOD_MODULE, m) {
         release);
   m.def("loss_values", &loss_values_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "out"_a, "n_threads"_a, release);
   m.def("softmax_records", &softmax_records_py, "y"_a, "raw"_a, "weight"_a.none(), "gradient_scale"_a, "hessian_scale"_a, "out"_a,
-        "n_threads"_a, release);
+        "first"_a, "last"_a, "n_threads"_a, release);
   m.def("softmax_values", &softmax_values_py, "y"_a, "raw"_a, "weight"_a.none(), "out"_a, "n_threads"_a, release);
   m.def("apply_link", &apply_link, "link"_a, "raw"_a, "n_threads"_a, release);
   m.def("add_leaf_values", &add_leaf_values_py, "leaves"_a, "leaf_size"_a, "values"_a, "raw"_a, "n_threads"_a, release);

@@ -292,8 +292,10 @@ class BaseBoosting(BaseEstimator):
     def feature_importances_(self) -> np.ndarray:
         """The share of each feature in the total gain of splits; see `importances` for other kinds."""
         gains = self.importances("gain")
-        total = gains.sum()
-        return gains / total if total > 0 else gains
+        if not gains.any():
+            return gains
+        gains /= gains.max()  # the sum of the largest might not be a number
+        return gains / gains.sum()
 
     def importances(self, kind: str = "gain") -> np.ndarray:
         """How much each feature was used: total "gain" of its splits, number of "split"s, or rows they sent on ("cover")."""

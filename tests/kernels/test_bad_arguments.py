@@ -30,7 +30,7 @@ workspace.finish([0] * 257, np.zeros(20, np.uint8), 1)
 """,
     "a link that does not exist": "kernels.apply_link('probit', np.zeros((2, 1)), 1)",
     "a softmax of no classes": """
-kernels.softmax_records(np.zeros(4), np.zeros((0, 4)), None, 1.0, 1.0, np.zeros((0, 32), np.uint8), 1)
+kernels.softmax_records(np.zeros(4), np.zeros((0, 4)), None, 1.0, 1.0, np.zeros((0, 32), np.uint8), 0, 4, 1)
 """,
     "a page whose size overflows": """
 page, missing, begin = np.zeros(64, np.uint8), np.zeros(8, np.uint8), np.zeros(9, np.int64)

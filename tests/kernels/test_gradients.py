@@ -148,7 +148,10 @@ class TestSoftmax:
         y, raw = rng.integers(0, n_classes, n).astype(float), rng.normal(scale=3, size=(n_classes, n))
         weight = rng.uniform(0, 2, n) if is_weighted else None
         out, values = np.zeros((n_classes, n), dtype=PAIR), np.full(n, np.nan)
-        all_sums = kernels.softmax_records(y, raw, weight, *SCALES, out.view(np.uint8), 2)
+        halves = [
+            kernels.softmax_records(y, raw, weight, *SCALES, out.view(np.uint8), a, b, 2) for a, b in ((0, n // 3), (n // 3, n // 3), (n // 3, n))
+        ]
+        all_sums = [tuple(map(sum, zip(*parts, strict=True))) for parts in zip(*halves, strict=True)]
         kernels.softmax_values(y, raw, weight, values, 2)
         value, gradient, hessian = twin.softmax_formulas(y, raw)
         np.testing.assert_allclose(values, times(value, weight), rtol=1e-13, atol=4e-15)
@@ -159,14 +162,17 @@ class TestSoftmax:
 
     def test_bad_arguments(self, kernels):
         y, raw, out, values = np.zeros(4), np.zeros((3, 4)), np.zeros((3, 32), dtype=np.uint8), np.zeros(4)
-        kernels.softmax_records(y, raw, None, 1.0, 1.0, out, 1)
+        kernels.softmax_records(y, raw, None, 1.0, 1.0, out, 0, 4, 1)
         kernels.softmax_values(y, raw, None, values, 1)
         with pytest.raises(ValueError):
-            kernels.softmax_records(np.zeros(3), raw, None, 1.0, 1.0, out, 1)
+            kernels.softmax_records(np.zeros(3), raw, None, 1.0, 1.0, out, 0, 4, 1)
         with pytest.raises(ValueError):
-            kernels.softmax_records(y, raw, np.zeros(3), 1.0, 1.0, out, 1)
+            kernels.softmax_records(y, raw, np.zeros(3), 1.0, 1.0, out, 0, 4, 1)
         with pytest.raises(ValueError):
-            kernels.softmax_records(y, raw, None, 1.0, 1.0, out[:2], 1)
+            kernels.softmax_records(y, raw, None, 1.0, 1.0, out[:2], 0, 4, 1)
+        for rows in ((-1, 4), (0, 5), (3, 2)):
+            with pytest.raises(ValueError, match="rows out of range"):
+                kernels.softmax_records(y, raw, None, 1.0, 1.0, out, *rows, 1)
         with pytest.raises(ValueError):
             kernels.softmax_values(y, raw, None, values[:3], 1)
         for wrong in (-1.0, 3.0, np.nan):

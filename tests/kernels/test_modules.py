@@ -56,7 +56,7 @@ def test_softmax():
     def compute(kernels):
         values, records = np.empty(2001), np.zeros((5, 2 * 2001), dtype=np.int32)
         kernels.softmax_values(y, raw, None, values, 1)
-        kernels.softmax_records(y, raw, None, 2.0**29, 2.0**30, records.view(np.uint8), 1)
+        kernels.softmax_records(y, raw, None, 2.0**29, 2.0**30, records.view(np.uint8), 0, len(y), 1)
         return np.concatenate([values, records.ravel()])
 
     assert_same_bits(compute)

@@ -12,7 +12,7 @@ class LogLoss(Loss):
     kind = 4
     link = "logit"
     bounds = (1.0, 0.25)
-    least_hessian = 0.05  # that of p = 0.053: rows all but settled hold too little to learn from
+    least_hessian = 0.1  # that of p = 0.113: rows all but settled hold too little to learn from
     max_step = 4.0
 
     def raw_of(self, value: float) -> float:

@@ -10,6 +10,7 @@ from sapwood.losses.base import Loss, mean
 from sapwood.trees.records import Records, Scale
 
 EPSILON = 2.0**-52
+AT_ONCE = 1 << 22  # (row, class) pairs, so that an interrupt need not wait long
 
 
 class MultinomialLogLoss(Loss):
@@ -28,9 +29,14 @@ class MultinomialLogLoss(Loss):
     def records(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> Iterator[Records]:
         scale = Scale.covering(*self._extent(y, raw, weight, n_threads))
         planes = self._memory(self.n_outputs, len(y) * scale.record_size)
-        sums = kernels.softmax_records(y, raw, weight, scale.gradient, scale.hessian, planes, n_threads)
+        parts = []
+        step = max(1, AT_ONCE // self.n_outputs)
+        for first in range(0, len(y), step):
+            last = min(len(y), first + step)
+            parts.append(kernels.softmax_records(y, raw, weight, scale.gradient, scale.hessian, planes, first, last, n_threads))
+        sums = np.array(parts, dtype=object).sum(axis=0)  # of Python's own integers
         for data, output_sums in zip(planes, sums, strict=True):
-            yield Records(data, len(y), scale, output_sums)
+            yield Records(data, len(y), scale, tuple(output_sums))
 
     def _values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, out: np.ndarray, n_threads: int) -> None:
         kernels.softmax_values(y, raw, weight, out, n_threads)
