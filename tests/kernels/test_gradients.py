@@ -148,10 +148,9 @@ class TestSoftmax:
         y, raw = rng.integers(0, n_classes, n).astype(float), rng.normal(scale=3, size=(n_classes, n))
         weight = rng.uniform(0, 2, n) if is_weighted else None
         out, values = np.zeros((n_classes, n), dtype=PAIR), np.full(n, np.nan)
-        halves = [
-            kernels.softmax_records(y, raw, weight, *SCALES, out.view(np.uint8), a, b, 2) for a, b in ((0, n // 3), (n // 3, n // 3), (n // 3, n))
-        ]
-        all_sums = [tuple(map(sum, zip(*parts, strict=True))) for parts in zip(*halves, strict=True)]
+        thirds = (0, n // 3), (n // 3, n // 3), (n // 3, n)
+        found = [kernels.softmax_records(y, raw, weight, *SCALES, out.view(np.uint8), *rows, 2) for rows in thirds]
+        all_sums = [tuple(map(sum, zip(*parts, strict=True))) for parts in zip(*found, strict=True)]
         kernels.softmax_values(y, raw, weight, values, 2)
         value, gradient, hessian = twin.softmax_formulas(y, raw)
         np.testing.assert_allclose(values, times(value, weight), rtol=1e-13, atol=4e-15)

@@ -20,7 +20,7 @@ class Table:
         self.column = np.full(n, -1, dtype=np.int32)
         own = [f for f, kind in enumerate(kinds) if kind == OWN]
         shared = [f for f, kind in enumerate(kinds) if kind == SHARED]
-        groups = [[f] for f in own] + [group.tolist() for group in np.array_split(shared, -(-len(shared) // 4))] if shared else [[f] for f in own]
+        groups = [[f] for f in own] + [shared[i : i + 4] for i in range(0, len(shared), 4)]
         for column, features in enumerate(groups):
             self.column[features] = column
         self.n_columns = len(groups)
@@ -198,7 +198,8 @@ class TestBadArguments:
     def test_lists(self, kernels):
         table = Table(np.random.default_rng(0), 40, [OWN, BESIDE, BESIDE])
         places, width, (page,), ((begin, beside),) = table.stored(kernels, 1)
-        shape = {"width": width, "stride": 8, "pages": [page.reshape(-1)], "page_rows": [40], "n_threads": 1, "max_histogram_bytes": 1 << 20}
+        shape = {"width": width, "stride": 8, "pages": [page.reshape(-1)], "page_rows": [40]}
+        shape |= {"n_threads": 1, "max_histogram_bytes": 1 << 20}
         kernels.Workspace(**table.arguments(), **shape, places=places, lists=[(begin, beside)])
         far, back = beside.copy(), begin.copy()
         far[-1] = places.n_beside
