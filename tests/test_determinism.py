@@ -160,6 +160,21 @@ CASES = {
     "large one-hot": large(classifier(), NARROW, two_classes, one_hot=40),
     "large thin": large(classifier(), NARROW, two_classes, one_hot=40, thin=20),
     "large thin single": large(regressor(), SINGLE, measures, one_hot=40, thin=20),
+    "symmetric": small(regressor(grow_policy="symmetric"), SINGLE, measures),
+    "symmetric classes": small(classifier(grow_policy="symmetric", max_leaf_nodes=64), WIDE, three_classes, weighted=True),
+    "large symmetric thin": large(classifier(grow_policy="symmetric"), NARROW, two_classes, one_hot=40, thin=20),
+    "monotonic": small(classifier(monotonic_cst=[1, -1, 0, 0, 0, 0]), WIDE, two_classes),
+    "large shaped": large(classifier(l1_regularization=1.0, path_smooth=5.0, max_step=0.5), NARROW, two_classes),
+    "extra": small(regressor(extra_trees=True, score_noise=0.3, max_features_level=0.6), SINGLE, measures),
+    "pairwise": small(regressor(interaction_cst="pairwise"), SINGLE, measures),
+    "forced": small(regressor(forced_splits={"feature": 1, "threshold": 0.3}), SINGLE, measures),
+    "subsample": small(regressor(subsample=0.5), SINGLE, measures),
+    "large subsample": large(classifier(subsample=0.4), NARROW, three_classes, one_hot=40, thin=20),
+    "large goss": large(classifier(sampling="goss"), NARROW, two_classes),
+    "large mvs": large(regressor("poisson", sampling="mvs", subsample=0.5), WIDE, counts),
+    "bayesian": small(regressor(sampling="bayesian"), WIDE, measures),
+    "dart": small(regressor(boosting="dart", skip_drop=0.0, drop_rate=0.5), SINGLE, measures),
+    "forest": small(regressor(boosting="forest", subsample=0.5), SINGLE, measures),
     "sampled bins": Case(regressor(max_iter=1), 210_000, 3, SINGLE, measures),
 }
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -245,7 +260,11 @@ def test_other_threads_work_in_between_leaves_no_trace(alone):
     assert case.fingerprint(n_jobs=2) == expected
 
 
-PERMUTABLE = [name for name, case in CASES.items() if case.estimator.early_stopping is not True and case.n_rows < 10_000]
+def draws_rows(estimator):
+    return estimator.early_stopping is True or estimator.subsample < 1 or estimator.sampling != "uniform"
+
+
+PERMUTABLE = [name for name, case in CASES.items() if not draws_rows(case.estimator) and case.n_rows < 10_000]
 
 
 @pytest.mark.parametrize("name", PERMUTABLE)

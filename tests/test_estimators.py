@@ -815,10 +815,6 @@ def test_nothing_is_printed_otherwise(estimator, y, capfd):
     [
         {"categorical_features": [0]},
         {"categorical_features": np.array([True, False, False, False, False])},
-        {"monotonic_cst": [1, 0, 0, 0, 0]},
-        {"monotonic_cst": {"a": 1}},
-        {"interaction_cst": [(0, 1), (2, 3, 4)]},
-        {"interaction_cst": "pairwise"},
         {"quantile": 0.5},
     ],
     ids=lambda parameters: ",".join(parameters),

@@ -20,6 +20,7 @@
 #include "hash.hpp"
 #include "pool.hpp"
 #include "quantiles.hpp"
+#include "sampling.hpp"
 #include "scoring.hpp"
 #include "workspace.hpp"
 
@@ -287,6 +288,20 @@ auto sample_rows(int64_t n, int64_t first_row, double share, uint64_t key) {
     if (hash_row(row_key(key, row), uint32_t(row)) < limit) rows.push_back(uint32_t(i));
   }
   return rows;
+}
+
+// Draws rows and scales their records: see Sampling. Returns the rows, and the sums of what was drawn.
+auto sample_records(Bytes records, int sampling, double a, double b, uint64_t key, int n_threads) {
+  const int64_t n = int64_t(records.size()) / int64_t(sizeof(Pair));
+  std::vector<std::vector<int64_t>> kept((n + kRowBlock - 1) / kRowBlock);
+  const auto sums = sum_over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
+    auto& list = kept[begin / kRowBlock];
+    list.reserve(size_t(end - begin));
+    return sample_pairs(Sampling(sampling), a, b, key, begin, reinterpret_cast<Pair*>(records.data()) + begin, end - begin, list);
+  });
+  std::vector<int64_t> all;
+  for (const auto& list : kept) all.insert(all.end(), list.begin(), list.end());
+  return std::pair(all, sums);
 }
 
 // Where features are that do not all have a column of their own.
@@ -596,6 +611,20 @@ NB_MODULE(SAPWOOD_MODULE, m) {
         return to_numpy<uint32_t>(sample_rows(n, first_row, share, key));
       },
       "n"_a, "first_row"_a, "share"_a, "key"_a);
+  m.def(
+      "sample_records",
+      [](Bytes records, int sampling, double a, double b, uint64_t key, int n_threads) {
+        require(sampling >= 0 && sampling <= int(Sampling::kBayesian), "no such sampling");
+        require(records.size() % sizeof(Pair) == 0, "records must have 8 bytes for each row");
+        require(a >= 0 && b > 0, "a and b must be positive");
+        std::pair<std::vector<int64_t>, std::tuple<int64_t, int64_t, int64_t>> drawn;
+        {
+          nb::gil_scoped_release free;
+          drawn = sample_records(records, sampling, a, b, key, n_threads);
+        }
+        return std::pair(to_numpy<int64_t>(drawn.first), drawn.second);
+      },
+      "records"_a, "sampling"_a, "a"_a, "b"_a, "key"_a, "n_threads"_a);
   m.def("bin_table", &bin_table, "x"_a, "first_feature"_a, "cuts"_a, "cuts_begin"_a, "page"_a, "page_rows"_a, "first_row"_a, "width"_a,
         "stride"_a, "missing"_a, "n_threads"_a, release);
   m.def("add_tree", &add_tree, "page"_a, "n_rows"_a, "width"_a, "stride"_a, "missing_bin"_a, "feature"_a, "bin"_a, "left"_a, "right"_a,
@@ -661,7 +690,7 @@ NB_MODULE(SAPWOOD_MODULE, m) {
           "start",
           [](OwnedWorkspace& self, Bytes records, int mode, int count_bits, int gradient_shift, int hessian_shift, double l2,
              double hessian_unit, double min_hessian, double min_gain, double noise, int64_t min_count, int max_depth, uint64_t key,
-             std::optional<In<uint8_t>> allowed) {
+             std::optional<In<uint8_t>> allowed, double gradient_unit, std::optional<In<int64_t>> sample) {
             const int64_t n = self.workspace->n_rows();
             require(mode >= 0 && mode <= 2, "mode must be 0, 1 or 2");
             require(records.size() == size_t(n) * (Mode(mode) == Mode::kSingle ? sizeof(Single) : sizeof(Pair)), "records do not fit");
@@ -669,17 +698,49 @@ NB_MODULE(SAPWOOD_MODULE, m) {
             require(gradient_shift >= 0 && gradient_shift < 31 && hessian_shift >= 0 && hessian_shift < 31, "shift out of range");
             require(!allowed || int(allowed->size()) == self.workspace->layout().n_features,
                     "allowed must have one entry for each feature");
+            for (size_t i = 0; sample && i < sample->size(); ++i) {
+              const int64_t row = sample->data()[i];
+              require(row >= 0 && row < n && (i == 0 || row > sample->data()[i - 1]), "sample must be rows in ascending order");
+            }
+            require(!sample || sample->size() > 0, "sample must have a row");
+            require(gradient_unit > 0, "gradient_unit must be positive");
             self.records = records;
             const Format format{Mode(mode), count_bits, gradient_shift, hessian_shift};
-            const Rules rules{l2, hessian_unit, min_hessian, min_gain, noise, std::max<int64_t>(1, min_count)};
+            const Rules rules{l2, hessian_unit, min_hessian, min_gain, noise, std::max<int64_t>(1, min_count), gradient_unit};
             {
               nb::gil_scoped_release free;
-              self.workspace->start(records.data(), format, rules, max_depth, key, allowed ? allowed->data() : nullptr);
+              self.workspace->start(records.data(), format, rules, max_depth, key, allowed ? allowed->data() : nullptr,
+                                    sample ? sample->data() : nullptr, sample ? int64_t(sample->size()) : 0);
             }
             return self.workspace->nodes()[0].split.gain;
           },
           "records"_a, "mode"_a, "count_bits"_a, "gradient_shift"_a, "hessian_shift"_a, "l2"_a, "hessian_unit"_a, "min_hessian"_a,
-          "min_gain"_a, "noise"_a, "min_count"_a, "max_depth"_a, "key"_a, "allowed"_a.none())
+          "min_gain"_a, "noise"_a, "min_count"_a, "max_depth"_a, "key"_a, "allowed"_a.none(), "gradient_unit"_a = 1.0,
+          "sample"_a = nb::none())
+      .def(
+          "constrain",
+          [](OwnedWorkspace& self, double l1, double max_step, double smooth, double score_noise, bool extra, bool joint,
+             std::optional<In<double>> weights, std::optional<In<int8_t>> monotonic) {
+            const size_t n = size_t(self.workspace->layout().n_features);
+            require(l1 >= 0 && max_step > 0 && smooth >= 0 && score_noise >= 0, "rules must not be negative");
+            require((!weights || weights->size() == n) && (!monotonic || monotonic->size() == n), "one entry for each feature");
+            Extras extras{l1, max_step, smooth, score_noise, extra, joint, {}, {}};
+            if (weights) extras.weights.assign(weights->data(), weights->data() + n);
+            if (monotonic) extras.monotonic.assign(monotonic->data(), monotonic->data() + n);
+            self.workspace->constrain(std::move(extras));
+          },
+          "l1"_a = 0.0, "max_step"_a = Extras::kNoLimit, "smooth"_a = 0.0, "score_noise"_a = 0.0, "extra"_a = false,
+          "joint"_a = false, "weights"_a = nb::none(), "monotonic"_a = nb::none())
+      .def(
+          "force",
+          [](OwnedWorkspace& self, int node, int feature, int bin, bool missing_left) {
+            const auto& nodes = self.workspace->nodes();
+            require(node >= 0 && size_t(node) < nodes.size() && nodes[node].left < 0, "node cannot be split");
+            require(feature >= 0 && feature < self.workspace->layout().n_features && bin >= 0 && bin < 256, "feature or bin out of range");
+            nb::gil_scoped_release free;
+            return self.workspace->force(node, feature, bin, missing_left);
+          },
+          "node"_a, "feature"_a, "bin"_a, "missing_left"_a)
       .def(
           "advance",
           [](OwnedWorkspace& self, const std::vector<int>& nodes, bool search, std::optional<In2<uint8_t>> allowed) {
@@ -742,8 +803,22 @@ NB_MODULE(SAPWOOD_MODULE, m) {
              d["count"] = column([](const Node& n) { return n.sums.count; });
              d["gradient"] = column([](const Node& n) { return n.sums.g; });  // in histogram units, as is the hessian
              d["hessian"] = column([](const Node& n) { return n.sums.h; });
+             d["lower"] = column([](const Node& n) { return n.limits.lower; });
+             d["upper"] = column([](const Node& n) { return n.limits.upper; });
+             d["anchor"] = column([](const Node& n) { return n.limits.anchor; });  // the parent's value
              return d;
            })
+      .def(
+          "split_features",
+          [](const OwnedWorkspace& self, const std::vector<int>& nodes) {
+            std::vector<int> features;
+            for (int node : nodes) {
+              require(node >= 0 && size_t(node) < self.workspace->nodes().size(), "no such node");
+              features.push_back(self.workspace->nodes()[node].split.feature);
+            }
+            return features;
+          },
+          "nodes"_a)
       .def(
           "histogram",
           [](const OwnedWorkspace& self, int node) -> nb::object {

@@ -17,6 +17,7 @@ constexpr int kRows = 64;  // of a block: two vectors
 constexpr int kMaxLeaves = 64;
 constexpr int kMaxPlanes = kMaxLeaves / 8;
 constexpr int kMaxCuts = 254;  // so that bins, and one for missing values, fit a byte
+constexpr int kMaxLevels = 8;  // of a symmetric tree: its leaves are numbered by a byte
 constexpr int kFewRows = 16;   // below that, walking is faster than preparing a block
 
 typedef int8_t i8x32 __attribute__((vector_size(32)));
@@ -87,7 +88,7 @@ Scorer::Scorer(const Trees& trees, int n_features, int n_outputs) : n_features_(
   }
   for (int64_t t = 0; t < trees.n_trees; ++t) {
     const int64_t n_leaves = (begin_[t + 1] - begin_[t] + 1) / 2;
-    if (n_leaves > kMaxLeaves) strikes_ = false;
+    if (n_leaves > kMaxLeaves && !symmetric_levels(nodes_.data() + begin_[t], begin_[t + 1] - begin_[t])) strikes_ = false;
   }
   if (used_.size() > 65535) strikes_ = false;
   if (!strikes_) return;
@@ -95,9 +96,19 @@ Scorer::Scorer(const Trees& trees, int n_features, int n_outputs) : n_features_(
   leaf_begin_.push_back(0);
   tree_plane_.push_back(0);
   plane_begin_.push_back(0);
+  level_begin_.push_back(0);
   for (int64_t t = 0; t < trees.n_trees; ++t) {
     const Walk* nodes = nodes_.data() + begin_[t];
     const int n = int(begin_[t + 1] - begin_[t]);
+    const int n_levels = symmetric_levels(nodes, n);
+    auto strike = [&](const Walk& node) {
+      const int used = used_index[node.feature];
+      const double* c = cuts_.data() + cuts_begin_[used];
+      const double* end = cuts_.data() + cuts_begin_[used + 1];
+      return Strike{uint16_t(used), int8_t(std::lower_bound(c, end, node.threshold) - c - 128), 0, node.missing_left};
+    };
+    for (int level = 0; level < n_levels; ++level) level_list_.push_back(strike(nodes[(1 << level) - 1]));
+    level_begin_.push_back(int64_t(level_list_.size()));
     // Leaves below each node; children come after their parents.
     std::vector<int> n_leaves(n, 1), first_leaf(n, 0);
     for (int i = n - 1; i >= 0; --i) {
@@ -113,24 +124,40 @@ Scorer::Scorer(const Trees& trees, int n_features, int n_outputs) : n_features_(
       }
       first_leaf[nodes[i].left] = first_leaf[i];
       first_leaf[nodes[i].right] = first_leaf[i] + n_leaves[nodes[i].left];
-      const int used = used_index[nodes[i].feature];
-      const double* c = cuts_.data() + cuts_begin_[used];
-      const double* end = cuts_.data() + cuts_begin_[used + 1];
-      const int bin = int(std::lower_bound(c, end, nodes[i].threshold) - c);
+      if (n_levels > 0) continue;
+      const Strike condition = strike(nodes[i]);
       for (int leaf = first_leaf[i]; leaf < first_leaf[nodes[i].right]; ++leaf) {
         auto& plane = planes[leaf / 8];
-        if (leaf == first_leaf[i] || leaf % 8 == 0) plane.push_back({uint16_t(used), int8_t(bin - 128), 0, nodes[i].missing_left});
+        if (leaf == first_leaf[i] || leaf % 8 == 0) plane.push_back(condition);
         plane.back().leaves |= uint8_t(1 << leaf % 8);
       }
     }
     leaf_begin_.push_back(int64_t(leaf_values_.size()));
-    const int n_planes = (n_leaves[0] + 7) / 8;
+    const int n_planes = n_levels > 0 ? 0 : (n_leaves[0] + 7) / 8;
     for (int p = 0; p < n_planes; ++p) {
       strike_list_.insert(strike_list_.end(), planes[p].begin(), planes[p].end());
       plane_begin_.push_back(int64_t(strike_list_.size()));
     }
     tree_plane_.push_back(tree_plane_.back() + n_planes);
   }
+}
+
+int Scorer::symmetric_levels(const Walk* nodes, int64_t n) {
+  int n_levels = 0;
+  while ((int64_t(2) << n_levels) - 1 < n) ++n_levels;
+  if (n_levels < 2 || n_levels > kMaxLevels || (int64_t(2) << n_levels) - 1 != n) return 0;
+  for (int level = 0; level < n_levels; ++level) {
+    const int first = (1 << level) - 1;
+    for (int i = first; i <= 2 * first; ++i) {
+      const Walk &a = nodes[first], &b = nodes[i];
+      if (b.feature < 0 || b.feature != a.feature || b.threshold != a.threshold || b.missing_left != a.missing_left) return 0;
+      if (b.left != 2 * i + 1 || b.right != 2 * i + 2) return 0;
+    }
+  }
+  for (int64_t i = n / 2; i < n; ++i) {
+    if (nodes[i].feature >= 0) return 0;
+  }
+  return n_levels;
 }
 
 int64_t Scorer::walk(int64_t tree, const double* row) const {
@@ -177,19 +204,34 @@ void Scorer::add_striking(const Table& table, int64_t begin, int64_t end, int64_
     for (int k = 0; k < n_outputs_; ++k) {
       for (int i = 0; i < n; ++i) sums[size_t(k) * kRows + i] = out[(at + i) * n_outputs_ + k];
     }
+    // All ones for the rows that go right.
+    auto ask = [&](const Strike& s, i8x32& right_x, i8x32& right_y) {
+      const uint8_t* bins = block.data() + size_t(s.feature) * kRows;
+      const i8x32 bin = fill32(s.bin), x = load32(bins), y = load32(bins + 32);
+      right_x = x > bin, right_y = y > bin;
+      if (missing[s.feature] && s.missing_left) {
+        const i8x32 code = fill32(int8_t(cuts_begin_[s.feature + 1] - cuts_begin_[s.feature] + 1 - 128));
+        right_x &= x != code, right_y &= y != code;
+      }
+    };
     for (int64_t t = first; t < last; ++t) {
       alignas(32) uint8_t leaf[kRows], plane_leaf[kRows];
+      if (level_begin_[t] < level_begin_[t + 1]) {
+        i8x32 a = fill32(0), b = a;
+        for (int64_t level = level_begin_[t]; level < level_begin_[t + 1]; ++level) {
+          i8x32 right_x, right_y;
+          ask(level_list_[level], right_x, right_y);
+          a = a + a - right_x, b = b + b - right_y;  // all ones is -1
+        }
+        std::memcpy(leaf, &a, sizeof a);
+        std::memcpy(leaf + 32, &b, sizeof b);
+      }
       for (int64_t p = tree_plane_[t]; p < tree_plane_[t + 1]; ++p) {
         i8x32 a = fill32(-1), b = a;
         for (const Strike* s = strike_list_.data() + plane_begin_[p]; s < strike_list_.data() + plane_begin_[p + 1]; ++s) {
-          const uint8_t* bins = block.data() + size_t(s->feature) * kRows;
-          const i8x32 bin = fill32(s->bin), leaves = fill32(int8_t(s->leaves));
-          i8x32 x = load32(bins), y = load32(bins + 32);
-          i8x32 fails_x = x > bin, fails_y = y > bin;
-          if (missing[s->feature] && s->missing_left) {
-            const i8x32 code = fill32(int8_t(cuts_begin_[s->feature + 1] - cuts_begin_[s->feature] + 1 - 128));
-            fails_x &= x != code, fails_y &= y != code;
-          }
+          const i8x32 leaves = fill32(int8_t(s->leaves));
+          i8x32 fails_x, fails_y;
+          ask(*s, fails_x, fails_y);
           a &= ~(fails_x & leaves), b &= ~(fails_y & leaves);
         }
         uint8_t* found = p == tree_plane_[t] ? leaf : plane_leaf;

@@ -3,7 +3,8 @@
 // Trees of up to 64 leaves are scored without walking. For each row there is a set of leaves it may still reach; a node whose condition
 // a row fails strikes out the leaves to its left; when all nodes had their say, the first leaf left is the row's own. Here the sets of 32
 // rows lie side by side, eight leaves to a plane of 32 bytes, so that one comparison and two logical operations serve 32 rows at once
-// (Lucchese et al., QuickScorer, 2015; Ye et al., RapidScorer, 2018). Larger trees, and a few rows at a time, walk from node to node.
+// (Lucchese et al., QuickScorer, 2015; Ye et al., RapidScorer, 2018). A symmetric tree, with one condition for each of at most eight levels,
+// is a table: the answers are the bits of the leaf's number. Larger trees, and a few rows at a time, walk from node to node.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -59,6 +60,8 @@ class Scorer {
     int32_t left, right;
     uint8_t missing_left;
   };
+  // The levels of a symmetric tree of at most eight; else 0.
+  static int symmetric_levels(const Walk* nodes, int64_t n);
   int64_t walk(int64_t tree, const double* row) const;
   void add_walking(const Table& table, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const;
   void add_striking(const Table& table, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const;
@@ -74,6 +77,8 @@ class Scorer {
   std::vector<Strike> strike_list_;
   std::vector<int64_t> plane_begin_;  // of each (tree, plane)'s strikes
   std::vector<int64_t> tree_plane_;   // (n_trees + 1,) first plane of each tree
+  std::vector<Strike> level_list_;    // conditions of symmetric trees, from the root down
+  std::vector<int64_t> level_begin_;  // (n_trees + 1,)
   std::vector<double> leaf_values_;   // left to right
   std::vector<int64_t> leaf_begin_;
 };

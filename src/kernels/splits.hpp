@@ -1,7 +1,10 @@
 // Finds the best split of a node on one feature, from its histogram or, if it is small, from its rows.
 #pragma once
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
+#include <vector>
 
 #include "fixed.hpp"
 #include "layout.hpp"
@@ -11,23 +14,78 @@ namespace sapwood {
 
 // The rules a split must keep, in the units of the histogram.
 struct Rules {
-  double l2 = 0;            // added to hessians (real units)
-  double hessian_unit = 1;  // what one unit of a histogram's hessian is worth
-  double min_hessian = 0;   // of a child (real units)
-  double min_gain = 0;      // in squared gradient units of the histogram
-  double noise = 0;         // gain that rounding alone may show, times count / hessian
-  int64_t min_count = 1;    // of a child
+  double l2 = 0;             // added to hessians (real units)
+  double hessian_unit = 1;   // what one unit of a histogram's hessian is worth
+  double min_hessian = 0;    // of a child (real units)
+  double min_gain = 0;       // in squared gradient units of the histogram
+  double noise = 0;          // gain that rounding alone may show, times count / hessian
+  int64_t min_count = 1;     // of a child
+  double gradient_unit = 1;  // what one unit of a histogram's gradient is worth
+};
+
+// Rules that most trees do without. Real units.
+struct Extras {
+  double l1 = 0;                    // taken off gradient sums
+  double max_step = kNoLimit;       // of a leaf's value
+  double smooth = 0;                // rows that a parent's value counts for in its children's
+  double score_noise = 0;           // relative, of a feature's gain where it is compared with others'
+  bool extra = false;               // one threshold a feature, drawn at random
+  bool joint = false;               // one split for all nodes of a level
+  std::vector<double> weights;      // (n_features,) of gains where they are compared, or empty
+  std::vector<int8_t> monotonic;    // (n_features,) 1: values must not fall as the feature rises; -1: must not rise; or empty
+  static constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
+  // Whether a leaf's value is anything but -G / (H + l2).
+  bool shape_values() const { return l1 > 0 || max_step < kNoLimit || smooth > 0 || !monotonic.empty(); }
+};
+
+// What the value of a node must keep to, and what it is. Real units.
+struct Limits {
+  double lower = -Extras::kNoLimit, upper = Extras::kNoLimit;
+  double anchor = 0;  // the parent's value
+  double value = 0;
 };
 
 // A split: rows whose bin is at most `bin` go left; those in the missing bin go left if `missing_left`.
 struct Split {
   double gain = -1;
+  double score = -1;  // the gain as it is compared with other features'
   int32_t feature = -1;
   int32_t bin = 0;
   bool missing_left = false;
   bool any_missing = false;  // whether rows of the node are missing here
+  bool counted = true;       // whether `left` is known
   Sums left;
 };
+
+// A node whose best split on a feature is sought.
+struct Sought {
+  const Rules& rules;
+  const Extras& extras;
+  const Sums& sums;
+  const Limits& limits;
+  int monotonic = 0;    // of the feature
+  uint32_t random = 0;  // of node and feature
+};
+
+// The value of a leaf with these sums (real units).
+inline f64x4 leaf_value(f64x4 g, f64x4 h, f64x4 count, const Rules& rules, const Extras& extras, const Limits& limits) {
+  const f64x4 shrunk = max4(abs4(g) - extras.l1, splat(0.0));
+  const f64x4 denominator = h + rules.l2;
+  const i64x4 any = denominator > 0.0;
+  f64x4 value = select(any, select(g < 0.0, shrunk, -shrunk) / select(any, denominator, splat(1.0)), splat(0.0));
+  value = min4(max4(value, splat(-extras.max_step)), splat(extras.max_step));
+  if (extras.smooth > 0) {
+    const f64x4 k = count / extras.smooth;
+    value = (value * k + limits.anchor) / (k + 1.0);
+  }
+  return min4(max4(value, splat(limits.lower)), splat(limits.upper));
+}
+
+// What a leaf with these sums and this value takes off the loss, doubled.
+inline f64x4 leaf_score(f64x4 g, f64x4 h, f64x4 value, const Rules& rules, const Extras& extras) {
+  return -(2.0 * g * value + (h + rules.l2) * value * value + 2.0 * extras.l1 * abs4(value));
+}
 
 inline constexpr double kRelativeGain = 1e-12;  // a smaller share of the children's score is rounding, not gain
 inline constexpr int kFewRows = 128;            // a node of at most so many rows is searched row by row: most bins are empty
@@ -48,14 +106,20 @@ inline f64x4 to_double(const int64_t* p) {
 
 // Keeps the best of a feature's candidates if it beats `best`. A tie goes to the lower bin, and to missing values on the right.
 //   missing  sums of the rows whose value is missing
-inline void choose(Candidates& c, const Sums& missing, const Rules& rules, const Sums& node, Split& best) {
+template <bool kShaped>  // whether leaf values are shaped by Extras
+inline void choose_of(Candidates& c, const Sums& missing, const Sought& sought, Split& best) {
+  const Rules& rules = sought.rules;
+  const Extras& extras = sought.extras;
+  const Sums& node = sought.sums;
   for (int b = c.n; b < c.n + 4; ++b) c.g[b] = c.h[b] = 0, c.count[b] = -(int64_t(1) << 50);  // never enough rows
-  const double unit = rules.hessian_unit;
-  const double total_h = double(node.h) * unit;
-  const double parent = double(node.g) * double(node.g) / (total_h + rules.l2);
+  const double unit = rules.hessian_unit, gradient_unit = kShaped ? rules.gradient_unit : 1.0;
+  const double total_h = double(node.h) * unit, total_g = double(node.g) * gradient_unit;
+  const double parent = kShaped ? leaf_score(splat(total_g), splat(total_h), splat(sought.limits.value), rules, extras)[0]
+                                : total_g * total_g / (total_h + rules.l2);
   const double floor = rules.min_gain + (rules.noise > 0 ? rules.noise * double(node.count) / total_h : 0.0);
-  const f64x4 node_g = splat(double(node.g)), node_h = splat(total_h), node_count = splat(double(node.count));
+  const f64x4 node_g = splat(total_g), node_h = splat(total_h), node_count = splat(double(node.count));
   const f64x4 min_count = splat(double(rules.min_count)), min_hessian = splat(rules.min_hessian);
+  const double none = kShaped ? -Extras::kNoLimit : -1.0;  // the score of no split
   for (int direction = 0; direction <= int(missing.count > 0); ++direction) {
     const Sums shift = direction ? missing : Sums{};
     const f64x4 add_g = splat(double(shift.g)), add_h = splat(double(shift.h)), add_count = splat(double(shift.count));
@@ -63,13 +127,30 @@ inline void choose(Candidates& c, const Sums& missing, const Rules& rules, const
     int first = 0, end = c.n;
     while (first < end && c.count[first] + shift.count < rules.min_count) ++first;
     while (end > first && node.count - c.count[end - 1] - shift.count < rules.min_count) --end;
-    f64x4 top = splat(-1.0), where = splat(0.0), index = splat(double(first)) + f64x4{0, 1, 2, 3};
+    if (extras.extra && end > first) {
+      first += int(sought.random % uint32_t(end - first));
+      end = first + 1;
+    }
+    const f64x4 limit = splat(double(end));
+    f64x4 top = splat(none), where = splat(0.0), index = splat(double(first)) + f64x4{0, 1, 2, 3};
     for (int b = first; b < end; b += 4, index += 4.0) {
-      const f64x4 lg = to_double(c.g + b) + add_g, lh = (to_double(c.h + b) + add_h) * unit, lc = to_double(c.count + b) + add_count;
+      f64x4 lg = to_double(c.g + b) + add_g;
+      const f64x4 lh = (to_double(c.h + b) + add_h) * unit, lc = to_double(c.count + b) + add_count;
+      if constexpr (kShaped) lg *= gradient_unit;
       const f64x4 rg = node_g - lg, rh = node_h - lh, rc = node_count - lc;
       const f64x4 lden = lh + rules.l2, rden = rh + rules.l2;
-      const f64x4 score = (lg * lg * rden + rg * rg * lden) / (lden * rden);
-      const i64x4 valid = (lc >= min_count) & (rc >= min_count) & (lh >= min_hessian) & (rh >= min_hessian) & (lden * rden > 0.0);
+      i64x4 valid = (lc >= min_count) & (rc >= min_count) & (lh >= min_hessian) & (rh >= min_hessian) & (lden * rden > 0.0);
+      if (extras.extra) valid &= index < limit;
+      f64x4 score;
+      if constexpr (kShaped) {
+        const f64x4 left = leaf_value(lg, lh, lc, rules, extras, sought.limits);
+        const f64x4 right = leaf_value(rg, rh, rc, rules, extras, sought.limits);
+        score = leaf_score(lg, lh, left, rules, extras) + leaf_score(rg, rh, right, rules, extras);
+        if (sought.monotonic > 0) valid &= left <= right;
+        if (sought.monotonic < 0) valid &= left >= right;
+      } else {
+        score = (lg * lg * rden + rg * rg * lden) / (lden * rden);
+      }
       const i64x4 better = valid & (score > top);
       top = select(better, score, top);
       where = select(better, index, where);
@@ -78,14 +159,85 @@ inline void choose(Candidates& c, const Sums& missing, const Rules& rules, const
     for (int k = 1; k < 4; ++k) {
       if (top[k] > top[lane] || (top[k] == top[lane] && where[k] < where[lane])) lane = k;
     }
-    const double gain = top[lane] - parent;
-    if (top[lane] < 0 || !(gain > floor) || !(gain > kRelativeGain * top[lane]) || !(gain > best.gain)) continue;
+    if (top[lane] <= none) continue;
+    const double difference = top[lane] - parent;
+    const double gain = kShaped ? difference / gradient_unit / gradient_unit : difference;
+    const double rounding = kShaped ? kRelativeGain * (std::fabs(top[lane]) + std::fabs(parent)) : kRelativeGain * top[lane];
+    if (!(gain > floor) || !(difference > rounding) || !(gain > best.gain)) continue;
     const int b = int(where[lane]);
     best.gain = gain;
     best.bin = c.bin[b];
     best.missing_left = direction == 1;
     best.any_missing = missing.count > 0;
     best.left = {c.g[b] + shift.g, c.h[b] + shift.h, c.count[b] + shift.count};
+  }
+}
+
+inline void choose(Candidates& c, const Sums& missing, const Sought& sought, Split& best) {
+  sought.extras.shape_values() ? choose_of<true>(c, missing, sought, best) : choose_of<false>(c, missing, sought, best);
+}
+
+// What the splits of a feature take off the loss of several nodes together, by bin and by the side of missing values.
+struct JointScores {
+  double score[2][257] = {};
+  double parents = 0, floor = 0;
+  bool any_missing = false;
+};
+
+// Adds a node. Where a split would break a rule, the node stays as it is.
+inline void add_joint(const Candidates& c, const Sums& missing, const Sought& sought, JointScores& joint) {
+  const Rules& rules = sought.rules;
+  const Extras& extras = sought.extras;
+  const Sums& node = sought.sums;
+  const bool shaped = extras.shape_values();
+  const double unit = rules.hessian_unit, gradient_unit = shaped ? rules.gradient_unit : 1.0;
+  const double total_h = double(node.h) * unit, total_g = double(node.g) * gradient_unit;
+  const double parent = shaped ? leaf_score(splat(total_g), splat(total_h), splat(sought.limits.value), rules, extras)[0]
+                               : total_g * total_g / (total_h + rules.l2);
+  joint.parents += parent;
+  if (rules.noise > 0) joint.floor += rules.noise * double(node.count) / total_h;
+  joint.any_missing |= missing.count > 0;
+  for (int direction = 0; direction < 2; ++direction) {
+    const Sums shift = direction ? missing : Sums{};
+    for (int b = 0; b < c.n; ++b) {
+      const double lg = double(c.g[b] + shift.g) * gradient_unit, lh = double(c.h[b] + shift.h) * unit;
+      const double rg = total_g - lg, rh = total_h - lh;
+      const int64_t lc = c.count[b] + shift.count, rc = node.count - lc;
+      double score = parent;
+      if (lc >= rules.min_count && rc >= rules.min_count && lh >= rules.min_hessian && rh >= rules.min_hessian && lh + rules.l2 > 0 &&
+          rh + rules.l2 > 0) {
+        if (shaped) {
+          const f64x4 g{lg, rg, 0, 0}, h{lh, rh, 1, 1}, count{double(lc), double(rc), 1, 1};
+          const f64x4 value = leaf_value(g, h, count, rules, extras, sought.limits);
+          const f64x4 both = leaf_score(g, h, value, rules, extras);
+          const bool wrong = (sought.monotonic > 0 && value[0] > value[1]) || (sought.monotonic < 0 && value[0] < value[1]);
+          score = wrong ? -Extras::kNoLimit : both[0] + both[1];
+        } else {
+          score = lg * lg / (lh + rules.l2) + rg * rg / (rh + rules.l2);
+        }
+      }
+      joint.score[direction][b] += score;
+    }
+  }
+}
+
+// The best of them. A tie goes to the lower bin, and to missing values on the right.
+inline void choose_joint(const JointScores& joint, int n, const Sought& sought, Split& best) {
+  const double unit = sought.extras.shape_values() ? sought.rules.gradient_unit : 1.0;
+  int first = 0, end = n;
+  if (sought.extras.extra && n > 1) {
+    first = int(sought.random % uint32_t(n - 1));
+    end = first + 1;
+  }
+  for (int direction = 0; direction <= int(joint.any_missing); ++direction) {
+    for (int b = first; b < end; ++b) {
+      const double top = joint.score[direction][b], difference = top - joint.parents, gain = difference / unit / unit;
+      if (!(gain > sought.rules.min_gain + joint.floor) || !(difference > kRelativeGain * std::fabs(top)) || !(gain > best.gain)) continue;
+      best.gain = gain;
+      best.bin = b;
+      best.missing_left = direction == 1;
+      best.any_missing = joint.any_missing;
+    }
   }
 }
 
@@ -113,10 +265,9 @@ inline void restore_common(const int64_t* cells, const Bins& bins, const int64_t
   std::memcpy(out + (before + 1) * kWords, cells + before * kWords, size_t(n_stored - before) * kWords * sizeof *out);
 }
 
-// The best split of a node on one feature, from its histogram.
+// Sums the bins of a feature from the lowest up to each; returns the sums of the missing one.
 //   cells  of the feature's stored bins   IN
-inline void scan_bins(const int64_t* cells, const Bins& bins, const Format& format, const Rules& rules, const Sums& node, Split& best) {
-  Candidates c;
+inline Sums sum_bins(const int64_t* cells, const Bins& bins, const Format& format, const Sums& node, Candidates& c) {
   int64_t restored[2 * 257];
   const int n = bins.n;
   const int64_t mask = format.count_mask();
@@ -153,7 +304,14 @@ inline void scan_bins(const int64_t* cells, const Bins& bins, const Format& form
   }
   c.n = n;
   for (int b = 0; b < n; ++b) c.bin[b] = b;
-  choose(c, missing, rules, node, best);
+  return missing;
+}
+
+// The best split of a node on one feature, from its histogram.
+inline void scan_bins(const int64_t* cells, const Bins& bins, const Format& format, const Sought& sought, Split& best) {
+  Candidates c;
+  const Sums missing = sum_bins(cells, bins, format, sought.sums, c);
+  choose(c, missing, sought, best);
 }
 
 // The rows of a small node: where their bins are, and what each adds to a bin.
@@ -199,8 +357,8 @@ class FewCells {
 
 // The same from the sums of a few rows: only the bins they fall in are touched.
 //   first  the code of the feature's first stored bin
-inline void scan_few(const FewCells& cells, int first, const Bins& bins, const Format& format, const Rules& rules, const Sums& node,
-                     Split& best) {
+inline void scan_few(const FewCells& cells, int first, const Bins& bins, const Format& format, const Sought& sought, Split& best) {
+  const Sums& node = sought.sums;
   Candidates c;
   const int64_t mask = format.count_mask();
   const int bits = format.count_bits, common = bins.place.common, end = first + bins.place.n_stored;
@@ -227,7 +385,7 @@ inline void scan_few(const FewCells& cells, int first, const Bins& bins, const F
     if (rest_word & mask) take(common, rest_g, rest_word);
     cells.visit(first + common, end, [&](int code, int64_t bin_g, int64_t bin_word) { take(code - first + 1, bin_g, bin_word); });
   }
-  choose(c, missing, rules, node, best);
+  choose(c, missing, sought, best);
 }
 
 // The other child: parent - child, in place of the parent.

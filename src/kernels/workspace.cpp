@@ -8,6 +8,7 @@
 #include <new>
 #include <thread>
 
+#include "hash.hpp"
 #include "histogram.hpp"
 #include "partition.hpp"
 #include "pool.hpp"
@@ -27,7 +28,7 @@ void lock(std::atomic_flag& flag) {
   }
 }
 
-bool better(const Split& a, const Split& b) { return a.gain > b.gain || (a.gain == b.gain && a.feature < b.feature); }
+bool better(const Split& a, const Split& b) { return a.score > b.score || (a.score == b.score && a.feature < b.feature); }
 
 }  // namespace
 
@@ -113,7 +114,7 @@ bool Workspace::can_split(const Node& node) const {
 // A zeroed histogram for a node. Past the memory bound, the one whose node promises least is dropped: its children will be counted
 // row by row, to the same result.
 int Workspace::take_slot(int node) {
-  if (free_slots_.empty() && int64_t(slots_.size()) >= max_slots_) {
+  if (free_slots_.empty() && int64_t(slots_.size()) >= max_slots_ && !extras_.joint) {
     int coldest = -1;
     for (size_t i = 0; i < slots_.size(); ++i) {
       const int owner = slots_[i]->node;
@@ -207,9 +208,11 @@ void Workspace::add_to_histogram(Scratch& scratch, int slot, bool alone, size_t 
   add_rows_any(bins, layout_.stride, rows, first, records, n, layout_.padded_width(), offsets, format_, table);
 }
 
-void Workspace::start(void* records, const Format& format, const Rules& rules, int max_depth, uint64_t key, const uint8_t* allowed) {
+void Workspace::start(void* records, const Format& format, const Rules& rules, int max_depth, uint64_t key, const uint8_t* allowed,
+                      const int64_t* sample, int64_t n_sample) {
   format_ = format;
   rules_ = rules;
+  key_ = key;
   max_depth_ = max_depth;
   record_size_ = format.mode == Mode::kSingle ? sizeof(Single) : sizeof(Pair);
   if (!spare_records_.as<char>()) spare_records_ = Buffer(size_t(n_rows_) * sizeof(Pair));
@@ -223,11 +226,12 @@ void Workspace::start(void* records, const Format& format, const Rules& rules, i
   nodes_.assign(1, Node{});
   ranges_.assign(pages_.size(), Range{});
   for (size_t p = 0; p < pages_.size(); ++p) ranges_[p] = {0, pages_[p].n_rows};
-  nodes_[0].sums.count = n_rows_;
+  nodes_[0].sums.count = sample ? n_sample : n_rows_;
+  sample_.clear();
 
   const bool searched = can_split(nodes_[0]);
   const bool wanted = searched && !is_small(0);
-  const bool fused = wanted && this->fused();
+  const bool fused = wanted && this->fused() && !sample;
   const int slot = wanted ? take_slot(0) : -1;
   const int n_threads = n_rows_ * layout_.width < kSerialWork ? 1 : n_threads_;
   make_scratch(n_threads);
@@ -253,16 +257,109 @@ void Workspace::start(void* records, const Format& format, const Rules& rules, i
       flush(scratch, n_threads == 1);
     });
   }
+  if (sample) take_sample(sample, n_sample);
   if (!searched) return;
   if (wanted && !fused) {
     std::vector<Job> jobs(1);
     jobs[0].node = jobs[0].left = 0;
-    jobs[0].implicit = true;
     jobs[0].left_slot = slot;
     build_histograms(jobs);
   }
   nodes_[0].sums = root_sums();
+  if (extras_.shape_values()) nodes_[0].limits = with_value(Limits{}, nodes_[0].sums);
   find_splits({{0, -1}}, allowed, 0);
+}
+
+// Lists the sampled rows of each page, and moves their records to the front.
+void Workspace::take_sample(const int64_t* sample, int64_t n_sample) {
+  sample_.resize(pages_.size());
+  const int64_t* at = sample;
+  for (size_t p = 0; p < pages_.size(); ++p) {
+    const int64_t start = pages_[p].start;
+    const int64_t* end = std::lower_bound(at, sample + n_sample, start + pages_[p].n_rows);
+    uint32_t* list = rows(0, p);
+    char* to = records(0, p);
+    for (int64_t i = 0; i < end - at; ++i) {
+      list[i] = uint32_t(at[i] - start);
+      std::memmove(to + i * record_size_, to + int64_t(list[i]) * record_size_, record_size_);
+    }
+    sample_[p].assign(list, list + (end - at));
+    ranges_[p] = {0, end - at};
+    at = end;
+  }
+}
+
+Limits Workspace::with_value(Limits limits, const Sums& sums) const {
+  const f64x4 g = splat(double(sums.g) * rules_.gradient_unit), h = splat(double(sums.h) * rules_.hessian_unit);
+  limits.value = leaf_value(g, h, splat(double(sums.count)), rules_, extras_, limits)[0];
+  return limits;
+}
+
+// What the children's values must keep to: where the feature is monotonic, each stays on its side of the middle.
+void Workspace::limit_children(const Node& node, Node& left, Node& right) const {
+  Limits limits = node.limits;
+  limits.anchor = node.limits.value;
+  left.limits = with_value(limits, left.sums);
+  right.limits = with_value(limits, right.sums);
+  const int monotonic = extras_.monotonic.empty() ? 0 : extras_.monotonic[node.split.feature];
+  if (monotonic == 0) return;
+  const double middle = (left.limits.value + right.limits.value) / 2;
+  Limits& low = monotonic > 0 ? left.limits : right.limits;
+  Limits& high = monotonic > 0 ? right.limits : left.limits;
+  low.upper = std::min(low.upper, middle);
+  high.lower = std::max(high.lower, middle);
+  // A forced split may have them the wrong way round.
+  low.value = std::min(low.value, low.upper);
+  high.value = std::max(high.value, high.lower);
+}
+
+Sides Workspace::sides_of(const Split& split) const {
+  Sides sides;
+  const int missing_bin = layout_.missing[split.feature] ? layout_.missing_bin[split.feature] : -1;
+  sides.fill(layout_.places.of[split.feature], layout_.n_bins[split.feature],
+             [&](int bin) { return bin == missing_bin ? split.missing_left : bin <= split.bin; });
+  return sides;
+}
+
+bool Workspace::force(int node, int feature, int bin, bool missing_left) {
+  Split split;
+  split.feature = feature;
+  split.bin = bin;
+  split.missing_left = missing_left;
+  split.any_missing = true;  // where missing values go is told
+  const Sides sides = sides_of(split);
+  const Place& place = layout_.places.of[feature];
+  const int buffer = nodes_[node].buffer;
+  Sums all;
+  for (size_t p = 0; p < pages_.size(); ++p) {
+    const Range r = range(node, p);
+    for (int64_t i = r.begin; i < r.end; ++i) {
+      const uint32_t row = implicit(node) ? uint32_t(i) : rows(buffer, p)[i];
+      int64_t g = 0, word = 0;
+      cell_of(records(buffer, p), i, format_, g, word);
+      const Sums one{g, word >> format_.count_bits, 1};
+      all = {all.g + one.g, all.h + one.h, all.count + 1};
+      if (side_of(pages_[p], place, sides, row)) split.left = {split.left.g + one.g, split.left.h + one.h, split.left.count + 1};
+    }
+  }
+  if (split.left.count == 0 || split.left.count == all.count) return false;
+  if (node == 0) {
+    nodes_[0].sums = all;  // a root too small to be searched has none yet
+    if (extras_.shape_values()) nodes_[0].limits = with_value(Limits{}, all);
+  }
+  auto score = [&](const Sums& s) { return double(s.g) * double(s.g) / (double(s.h) * rules_.hessian_unit + rules_.l2 + 1e-300); };
+  const Sums right{all.g - split.left.g, all.h - split.left.h, all.count - split.left.count};
+  split.gain = std::max(score(split.left) + score(right) - score(all), 1e-300);
+  split.score = split.gain;
+  nodes_[node].split = split;
+  return true;
+}
+
+// Whether a row goes left.
+bool Workspace::side_of(const Page& page, const Place& place, const Sides& sides, uint32_t row) const {
+  if (place.column == kBeside) return side_beside(place, sides, page.beside + page.begin[row], page.beside + page.begin[row + 1]);
+  const int64_t at = (int64_t(place.column / layout_.width) * page.n_rows + row) * layout_.stride + place.column % layout_.width;
+  return sides.left[page.bins[at]];
 }
 
 // The root's sums, in histogram units: from its rows, or from any column's bins.
@@ -282,14 +379,14 @@ Sums Workspace::root_sums() const {
 Sums Workspace::sum_rows() const {
   Sums sums;
   for (size_t p = 0; p < pages_.size(); ++p) {
-    for (int64_t i = 0; i < pages_[p].n_rows; ++i) {
-      int64_t g, word;
+    for (int64_t i = range(0, p).begin; i < range(0, p).end; ++i) {
+      int64_t g = 0, word = 0;
       cell_of(records(0, p), i, format_, g, word);
       sums.g += g;
       sums.h += word >> format_.count_bits;
+      ++sums.count;
     }
   }
-  sums.count = n_rows_;
   return sums;
 }
 
@@ -301,7 +398,7 @@ void Workspace::read_rows(int node, int group, FewRows& out) const {
     const Page& page = pages_[p];
     const uint8_t* bins = page.bins + size_t(group) * page.n_rows * layout_.stride;
     for (int64_t i = r.begin; i < r.end; ++i, ++out.n) {
-      const size_t row = node == 0 ? size_t(i) : rows(buffer, p)[i];
+      const size_t row = implicit(node) ? size_t(i) : rows(buffer, p)[i];
       if (group < layout_.n_groups) {
         out.bins[out.n] = bins + row * layout_.stride;
       } else {
@@ -323,7 +420,7 @@ int Workspace::advance(const std::vector<int>& nodes, bool search, const uint8_t
     Job& job = jobs[i];
     Node& node = nodes_[nodes[i]];
     job.node = nodes[i];
-    job.implicit = job.node == 0;
+    job.implicit = implicit(job.node);
     job.left = node.left = first_child + 2 * int(i);
     job.right = node.right = job.left + 1;
     Node& left = nodes_[job.left];
@@ -331,12 +428,12 @@ int Workspace::advance(const std::vector<int>& nodes, bool search, const uint8_t
     left.parent = right.parent = job.node;
     left.depth = right.depth = node.depth + 1;
     left.buffer = right.buffer = 1 - node.buffer;
-    left.sums = node.split.left;
-    right.sums = {node.sums.g - left.sums.g, node.sums.h - left.sums.h, node.sums.count - left.sums.count};
-    const Split& split = node.split;
-    const int missing_bin = layout_.missing[split.feature] ? layout_.missing_bin[split.feature] : -1;
-    job.sides.fill(layout_.places.of[split.feature], layout_.n_bins[split.feature],
-                   [&](int bin) { return bin == missing_bin ? split.missing_left : bin <= split.bin; });
+    if (node.split.counted) {
+      left.sums = node.split.left;
+      right.sums = {node.sums.g - left.sums.g, node.sums.h - left.sums.h, node.sums.count - left.sums.count};
+    }
+    if (extras_.shape_values()) limit_children(node, left, right);
+    job.sides = sides_of(node.split);
     job.filled = std::make_unique<Filled[]>(2 * pages_.size());
   }
   for (Job& job : jobs) {
@@ -421,7 +518,7 @@ void Workspace::split_rows(std::vector<Job>& jobs) {
       // Chunk by chunk as they come, the left child fills its range, then comes the right one's. Every second thread writes from the ends
       // of the ranges: so each finds most of the rows it wrote when it comes to split the children. Where the left child ends is known
       // for one page only; with several, it is written from the node's begin, the right one from the node's end.
-      const bool one = pages_.size() == 1, back = participant % 2;
+      const bool one = pages_.size() == 1 && node.split.counted, back = participant % 2;
       const int64_t middle = r.begin + node.split.left.count;
       auto claim = [&](bool right, int64_t begin, int64_t end, bool from_end, int64_t count) {
         Filled& filled = job.filled[2 * p + from_end];
@@ -448,6 +545,10 @@ void Workspace::split_rows(std::vector<Job>& jobs) {
       const int64_t middle = r.begin + job.filled[2 * p].left + job.filled[2 * p + 1].left;
       range(job.left, p) = {r.begin, middle};
       range(job.right, p) = {middle, r.end};
+      if (!nodes_[job.node].split.counted) {
+        nodes_[job.left].sums.count += middle - r.begin;
+        nodes_[job.right].sums.count += r.end - middle;
+      }
     }
   }
 }
@@ -469,7 +570,7 @@ void Workspace::build_histograms(std::vector<Job>& jobs) {
         for (size_t p = 0; p < pages_.size(); ++p) {
           const Range r = range(node, p);
           if (r.begin == r.end) continue;
-          parts.push_back({n_tasks, node, slot, group, p, node == 0});
+          parts.push_back({n_tasks, node, slot, group, p, implicit(node)});
           n_tasks += (r.end - r.begin + kBlockRows - 1) / kBlockRows;
         }
       }
@@ -553,8 +654,95 @@ class Workspace::Search {
   std::vector<Found> found_;
 };
 
+Bins Workspace::bins_of(uint32_t feature) const {
+  return {layout_.places.of[feature], layout_.n_bins[feature] - layout_.missing[feature], bool(layout_.missing[feature])};
+}
+
+Sought Workspace::sought(int node, uint32_t feature) const {
+  Sought sought{rules_, extras_, nodes_[node].sums, nodes_[node].limits};
+  if (!extras_.monotonic.empty()) sought.monotonic = extras_.monotonic[feature];
+  if (extras_.extra) sought.random = random_of(node, feature, 0);
+  return sought;
+}
+
+// Keeps a feature's best split if it is better than the best so far.
+void Workspace::compare(Split& split, int node, Split& top) const {
+  split.score = split.gain;
+  if (!extras_.weights.empty()) split.score *= extras_.weights[split.feature];
+  if (extras_.score_noise > 0) split.score *= exp4(splat(extras_.score_noise * normal_of(node, uint32_t(split.feature))))[0];
+  if (split.gain > 0 && split.score > 0 && (top.gain <= 0 || better(split, top))) top = split;
+}
+
+// Turns the parent's histogram of a unit into the other child's.
+void Workspace::subtract_unit(int unit, int parent, int child) const {
+  const int feature = int(layout_.places.members[layout_.member_begin[unit]]), words = format_.words();
+  const int64_t from = unit < layout_.n_columns() ? layout_.column_begin[unit] : layout_.cell(feature);
+  const int64_t to = unit < layout_.n_columns() ? layout_.column_begin[unit + 1] : from + layout_.places.of[feature].n_stored;
+  subtract_words(cells(nodes_[parent].histogram) + from * words, cells(nodes_[child].histogram) + from * words, (to - from) * words);
+}
+
+// One split for all nodes of a level, also those that have too few rows to be searched.
+void Workspace::find_joint_split(const std::vector<std::pair<int, int>>& work, const uint8_t* allowed, int first_child) {
+  const int words = format_.words();
+  std::vector<int> nodes;  // that are searched
+  for (auto [child, sibling] : work) {
+    for (int node : {child, sibling}) {
+      if (node >= 0 && can_split(nodes_[node])) nodes.push_back(node);
+    }
+  }
+  if (nodes.empty()) return;
+  const int n_threads = int64_t(nodes.size()) * layout_.n_cells < kSerialScan ? 1 : n_threads_;
+  std::vector<Split> best(n_threads);
+  parallel(n_threads, layout_.n_units(), [&](int participant, Tasks& tasks) {
+    for (int64_t unit; (unit = tasks.claim()) >= 0;) {
+      for (auto [child, sibling] : work) {
+        if (sibling >= 0) subtract_unit(int(unit), sibling, child);
+      }
+      for (uint32_t m = layout_.member_begin[unit]; m < layout_.member_begin[unit + 1]; ++m) {
+        const uint32_t f = layout_.places.members[m];
+        if (allowed && !allowed[f]) continue;  // the first node's features are those of its level
+        const Bins bins = bins_of(f);
+        JointScores joint;
+        for (int node : nodes) {
+          Candidates c;
+          const int64_t* at = cells(nodes_[node].histogram) + int64_t(layout_.cell(int(f))) * words;
+          const Sums missing = sum_bins(at, bins, format_, nodes_[node].sums, c);
+          add_joint(c, missing, sought(node, f), joint);
+        }
+        Split split;
+        choose_joint(joint, bins.n, sought(first_child, f), split);
+        split.feature = int(f);
+        compare(split, first_child, best[participant]);
+      }
+    }
+  });
+  Split top;
+  for (const Split& split : best) {
+    if (split.gain > 0 && (top.gain <= 0 || better(split, top))) top = split;
+  }
+  if (top.gain <= 0) return;
+  const Bins bins = bins_of(uint32_t(top.feature));
+  int64_t n_left = 0, n_all = 0;
+  top.counted = false;
+  for (size_t node = size_t(first_child); node < nodes_.size(); ++node) nodes_[node].split = top;
+  for (int node : nodes) {
+    Candidates c;
+    const int64_t* at = cells(nodes_[node].histogram) + int64_t(layout_.cell(top.feature)) * words;
+    const Sums missing = sum_bins(at, bins, format_, nodes_[node].sums, c);
+    Split& split = nodes_[node].split;
+    split.counted = true;
+    split.left = {c.g[top.bin], c.h[top.bin], c.count[top.bin]};
+    if (top.missing_left) split.left = {split.left.g + missing.g, split.left.h + missing.h, split.left.count + missing.count};
+    n_left += split.left.count, n_all += nodes_[node].sums.count;
+  }
+  if (!top.any_missing) {
+    for (size_t node = size_t(first_child); node < nodes_.size(); ++node) nodes_[node].split.missing_left = 2 * n_left > n_all;
+  }
+}
+
 void Workspace::find_splits(const std::vector<std::pair<int, int>>& work, const uint8_t* allowed, int first_child) {
   if (work.empty()) return;
+  if (extras_.joint) return find_joint_split(work, allowed, first_child);
   const int n_features = layout_.n_features, n_units = layout_.n_units(), words = format_.words();
   int64_t n_bins_all = 0;  // to look at, roughly
   for (auto [child, sibling] : work) {
@@ -577,29 +765,24 @@ void Workspace::find_splits(const std::vector<std::pair<int, int>>& work, const 
         auto search = [&](int node, int which) {
           auto may = [&](uint32_t f) { return !allowed || allowed[size_t(node - first_child) * n_features + f]; };
           if (!can_split(nodes_[node]) || std::none_of(first, last, may)) return;
-          const Sums& sums = nodes_[node].sums;
           const bool small = is_small(node);
           if (small) few.fill(node, unit, end);
           for (const uint32_t* f = first; f < last; ++f) {
             if (!may(*f)) continue;
-            const Bins bins{layout_.places.of[*f], layout_.n_bins[*f] - layout_.missing[*f], bool(layout_.missing[*f])};
+            const Bins bins = bins_of(*f);
             Split split;
             if (small) {
-              scan_few(few.cells, bins.place.column == kBeside ? 0 : bins.place.first, bins, format_, rules_, sums, split);
+              scan_few(few.cells, bins.place.column == kBeside ? 0 : bins.place.first, bins, format_, sought(node, *f), split);
             } else {
-              scan_bins(cells(nodes_[node].histogram) + int64_t(layout_.cell(int(*f))) * words, bins, format_, rules_, sums, split);
+              scan_bins(cells(nodes_[node].histogram) + int64_t(layout_.cell(int(*f))) * words, bins, format_, sought(node, *f), split);
             }
             split.feature = int(*f);
-            Split& top = best[(w * n_threads + participant) * 2 + which];
-            if (split.gain > 0 && (top.gain <= 0 || better(split, top))) top = split;
+            compare(split, node, best[(w * n_threads + participant) * 2 + which]);
           }
           if (small) few.cells.clear();
         };
         if (sibling >= 0) {
-          const int64_t from = unit < layout_.n_columns() ? layout_.column_begin[unit] : layout_.cell(int(*first));
-          const int64_t to = unit < layout_.n_columns() ? layout_.column_begin[unit + 1] : from + layout_.places.of[*first].n_stored;
-          subtract_words(cells(nodes_[sibling].histogram) + from * words, cells(nodes_[child].histogram) + from * words,
-                         (to - from) * words);
+          subtract_unit(unit, sibling, child);
           search(sibling, 1);
         }
         search(child, 0);
@@ -656,7 +839,7 @@ void Workspace::finish(const std::vector<int>& leaves, Sums* sums, void* leaf_of
       const Sums chunk = sum_records(records(buffer, part.page) + first * record_size_, n, format_.mode);
       g[part.leaf].fetch_add(chunk.g, std::memory_order_relaxed);
       h[part.leaf].fetch_add(chunk.h, std::memory_order_relaxed);
-      const uint32_t* from = node == 0 ? nullptr : rows(buffer, part.page) + first;
+      const uint32_t* from = implicit(node) ? nullptr : rows(buffer, part.page) + first;
       auto scatter = [&](auto* out) {
         using Leaf = std::remove_pointer_t<decltype(out)>;
         out += pages_[part.page].start;
@@ -668,6 +851,55 @@ void Workspace::finish(const std::vector<int>& leaves, Sums* sums, void* leaf_of
     }
   });
   for (size_t i = 0; i < leaves.size(); ++i) sums[i].g = g[i], sums[i].h = h[i];
+  if (!sample_.empty()) find_leaves(leaves, leaf_of_row, leaf_size);
+}
+
+// Sends the rows that were not sampled down the tree.
+void Workspace::find_leaves(const std::vector<int>& leaves, void* leaf_of_row, int leaf_size) const {
+  constexpr int64_t kRows = 4096;
+  std::vector<int> leaf_of_node(nodes_.size(), 0);
+  std::vector<Sides> sides(nodes_.size());
+  for (size_t i = 0; i < leaves.size(); ++i) leaf_of_node[leaves[i]] = int(i);
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].left >= 0) sides[i] = sides_of(nodes_[i].split);
+  }
+  for (size_t p = 0; p < pages_.size(); ++p) {
+    const Page& page = pages_[p];
+    parallel(page.n_rows < 20000 ? 1 : n_threads_, (page.n_rows + kRows - 1) / kRows, [&](int, Tasks& tasks) {
+      for (int64_t task; (task = tasks.claim()) >= 0;) {
+        const int64_t end = std::min(page.n_rows, (task + 1) * kRows);
+        auto sampled = std::lower_bound(sample_[p].begin(), sample_[p].end(), uint32_t(task * kRows));
+        for (int64_t row = task * kRows; row < end; ++row) {
+          if (sampled != sample_[p].end() && *sampled == uint32_t(row)) {
+            ++sampled;
+            continue;
+          }
+          int node = 0;
+          while (nodes_[node].left >= 0) {
+            const Place& place = layout_.places.of[nodes_[node].split.feature];
+            node = side_of(page, place, sides[node], uint32_t(row)) ? nodes_[node].left : nodes_[node].right;
+          }
+          const int64_t at = page.start + row;
+          if (leaf_size == 1) static_cast<uint8_t*>(leaf_of_row)[at] = uint8_t(leaf_of_node[node]);
+          if (leaf_size == 2) static_cast<uint16_t*>(leaf_of_row)[at] = uint16_t(leaf_of_node[node]);
+          if (leaf_size == 4) static_cast<uint32_t*>(leaf_of_row)[at] = uint32_t(leaf_of_node[node]);
+        }
+      }
+    });
+  }
+}
+
+// Random bits of a node and a feature.
+uint32_t Workspace::random_of(int node, uint32_t feature, uint32_t which) const {
+  const uint64_t key = key_ + 0x9E3779B97F4A7C15ull * (uint64_t(node) + 1) + 0xD1B54A32D192ED03ull * which;
+  return hash_row(row_key(key, 0), feature);
+}
+
+// About a standard normal number: the sum of twelve uniform ones, less six.
+double Workspace::normal_of(int node, uint32_t feature) const {
+  int64_t sum = 0;
+  for (uint32_t k = 1; k <= 12; ++k) sum += random_of(node, feature, k);
+  return double(sum) / 4294967296.0 - 6.0;
 }
 
 bool Workspace::histogram(int node, int64_t* out) const {

@@ -34,20 +34,29 @@ struct Node {
   int histogram = -1;  // its slot, or -1
   Sums sums;           // in histogram units
   Split split;
+  Limits limits;
 };
 
 class Workspace {
  public:
   Workspace(Layout layout, std::vector<Page> pages, int n_threads, int64_t max_histogram_bytes);
 
+  // Rules for all trees to come.
+  void constrain(Extras extras) { extras_ = std::move(extras); }
+
   // Takes the records of a new tree, (n_rows,) of 4 or 8 bytes, which it may change; finds the root's best split.
-  void start(void* records, const Format& format, const Rules& rules, int max_depth, uint64_t key, const uint8_t* allowed);
+  //   sample  global ids of the rows to grow on, ascending; null for all
+  void start(void* records, const Format& format, const Rules& rules, int max_depth, uint64_t key, const uint8_t* allowed,
+             const int64_t* sample = nullptr, int64_t n_sample = 0);
+
+  // Makes this the split of a node, whatever it gains; false if a child would be empty.
+  bool force(int node, int feature, int bin, bool missing_left);
 
   // Splits nodes; with `search`, finds the children's best splits, among the `allowed` features of each child (or null).
   // The children of nodes[i] are the nodes first + 2 i (left) and first + 2 i + 1; returns first.
   int advance(const std::vector<int>& nodes, bool search, const uint8_t* allowed);
 
-  // For each leaf: exact sums of its rows' wide records; and the leaf's number for each of its rows.
+  // For each leaf: exact sums of its rows' wide records; and the leaf's number for each row, sampled or not.
   void finish(const std::vector<int>& leaves, Sums* sums, void* leaf_of_row, int leaf_size);
 
   // The histogram of a node, as (n_cells, 3) gradient, hessian, count; false if it is not kept.
@@ -85,12 +94,23 @@ class Workspace {
   // Whether rows are added to histograms while they are split.
   bool fused() const { return layout_.n_groups == 1 && !layout_.any_beside(); }
 
+  // Whether the rows of a node are all there are, in order, and so not listed.
+  bool implicit(int node) const { return node == 0 && sample_.empty(); }
+  void take_sample(const int64_t* sample, int64_t n_sample);
+  bool side_of(const Page& page, const Place& place, const Sides& sides, uint32_t row) const;
+  uint32_t random_of(int node, uint32_t feature, uint32_t which) const;
+  double normal_of(int node, uint32_t feature) const;
+  Sides sides_of(const Split& split) const;
+  void limit_children(const Node& node, Node& left, Node& right) const;
+  Limits with_value(Limits limits, const Sums& sums) const;
+  void find_leaves(const std::vector<int>& leaves, void* leaf_of_row, int leaf_size) const;
+
   Sums root_sums() const;
   Sums sum_rows() const;
   int take_slot(int node);
   void release_slot(int node);
   bool can_split(const Node& node) const;
-  bool is_small(int node) const { return nodes_[node].sums.count <= kFewRows; }
+  bool is_small(int node) const { return nodes_[node].sums.count <= kFewRows && !extras_.joint; }
   void read_rows(int node, int group, FewRows& out) const;
   void make_scratch(int n);
   void add_to_histogram(Scratch& scratch, int slot, bool alone, size_t page, int group, const uint32_t* rows, uint32_t first,
@@ -99,6 +119,11 @@ class Workspace {
   void split_rows(std::vector<Job>& jobs);
   void build_histograms(std::vector<Job>& jobs);
   void find_splits(const std::vector<std::pair<int, int>>& work, const uint8_t* allowed, int first_child);
+  void find_joint_split(const std::vector<std::pair<int, int>>& work, const uint8_t* allowed, int first_child);
+  Sought sought(int node, uint32_t feature) const;
+  Bins bins_of(uint32_t feature) const;
+  void compare(Split& split, int node, Split& top) const;
+  void subtract_unit(int unit, int parent, int child) const;
 
   Layout layout_;
   std::vector<Page> pages_;
@@ -107,6 +132,9 @@ class Workspace {
   int record_size_ = sizeof(Pair);
   Format format_;
   Rules rules_;
+  Extras extras_;
+  uint64_t key_ = 0;
+  std::vector<std::vector<uint32_t>> sample_;  // of each page: the rows to grow on; empty if all
   int max_depth_ = 0;
   std::vector<Node> nodes_;
   std::vector<Range> ranges_;  // (n_nodes, n_pages)

@@ -6,11 +6,14 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from sapwood.losses import OLDER_NAMES, REGRESSION
+from sapwood.modes import BOOSTING
+from sapwood.sampling.rows import SAMPLINGS
 from sapwood.trees.frontier import FRONTIERS
 
 
@@ -45,10 +48,10 @@ COMMON = {
     "min_samples_leaf": Parameter(20, [_positive(Integral)], "The fewest training rows in a leaf."),
     "l2_regularization": Parameter(0.0, [_positive(Real, low=0)], "Added to a leaf's hessian: larger means smaller steps."),
     "max_features": Parameter(1.0, [_positive(Real, "right", 0, 1)], "The share of features, drawn at random, that each node may split on."),
-    "max_bins": Parameter(255, [Number(Integral, 2, 255, closed="both")], "The most bins of a feature, besides the one for missing values."),
+    "max_bins": Parameter(255, [Number(Integral, 2, 255, closed="both"), dict, "array-like"], "The most bins of a feature, besides the one for missing values; or a number for each feature (a dict: for some)."),
     "categorical_features": Parameter("from_dtype", ["array-like", StrOptions({"from_dtype"}), None], "Not yet: leave at the default."),
-    "monotonic_cst": Parameter(None, ["array-like", dict, None], "Not yet: leave at None."),
-    "interaction_cst": Parameter(None, [list, tuple, StrOptions({"pairwise", "no_interactions"}), None], "Not yet: leave at None."),
+    "monotonic_cst": Parameter(None, ["array-like", dict, None], "1 where predictions must not fall as a feature rises, -1 where they must not rise, 0 else: for each feature, or a dict from names or positions."),
+    "interaction_cst": Parameter(None, [list, tuple, set, StrOptions({"pairwise", "no_interactions"}), None], "Groups of features that may meet on a path; 'pairwise', 'no_interactions'."),
     "warm_start": Parameter(False, ["boolean"], "Whether `fit` goes on from the last model."),
     "early_stopping": Parameter("auto", [StrOptions({"auto"}), "boolean"], "Whether to stop when the score no longer improves; 'auto': with X_val, or above 10,000 rows."),
     "scoring": Parameter("loss", [str, callable, None], "What early stopping watches: 'loss', or any scikit-learn scorer; None for the estimator's own."),
@@ -59,6 +62,29 @@ COMMON = {
     "random_state": Parameter(None, ["random_state"], "The seed of all that is random; None is a fixed seed of its own, so that fits repeat."),
     "n_jobs": Parameter(None, [Integral, None], "Threads: None or -1 for all available CPUs. The model never depends on it."),
     "grow_policy": Parameter("leafwise", [StrOptions(set(FRONTIERS))], "Split the best leaf next, or all leaves of a level."),
+    "l1_regularization": Parameter(0.0, [_positive(Real, low=0)], "Taken off the size of a leaf's gradient sum: small ones become zero."),
+    "min_gain": Parameter(0.0, [_positive(Real, low=0)], "What a split must gain, in G^2 / (H + l2) of the children less the parent's."),
+    "min_hessian": Parameter(None, [_positive(Real, low=0), None], "The least sum of hessians in a leaf; None for what suits the loss."),
+    "max_step": Parameter(None, [_positive(Real, "neither", 0), None], "The most that a leaf's value may be before the learning rate; None for what suits the loss."),
+    "path_smooth": Parameter(0.0, [_positive(Real, low=0)], "How many rows a parent's value counts for in its children's."),
+    "extra_trees": Parameter(False, ["boolean"], "Whether each node tries one random threshold a feature instead of all."),
+    "score_noise": Parameter(0.0, [_positive(Real, low=0)], "Noise, relative, of features' gains where they are compared."),
+    "feature_weights": Parameter(None, ["array-like", dict, None], "What features' gains are multiplied by where they are compared: for each feature, or a dict from names or positions."),
+    "max_features_level": Parameter(1.0, [_positive(Real, "right", 0, 1)], "The share of features drawn for each level of a tree."),
+    "max_features_tree": Parameter(1.0, [_positive(Real, "right", 0, 1)], "The share of features drawn for each tree."),
+    "subsample": Parameter(1.0, [_positive(Real, "right", 0, 1)], "The share of rows that each tree is grown on (sampling='uniform' and 'mvs')."),
+    "sampling": Parameter("uniform", [StrOptions(set(SAMPLINGS))], "How rows are drawn: uniform; goss: the largest gradients and some others; mvs: with minimal variance; bayesian: all, with random weights."),
+    "goss_top": Parameter(0.2, [_positive(Real, "neither", 0, 1)], "sampling='goss': the share of rows with the largest gradients that are kept."),
+    "goss_other": Parameter(0.1, [_positive(Real, "neither", 0, 1)], "sampling='goss': the share of rows drawn from the others."),
+    "bagging_temperature": Parameter(1.0, [_positive(Real, low=0)], "sampling='bayesian': 0 for equal weights, 1 for exponential ones."),
+    "boosting": Parameter("plain", [StrOptions(set(BOOSTING))], "plain; dart: some trees are left out while the next one is grown; forest: trees do not know of each other."),
+    "drop_rate": Parameter(0.1, [_positive(Real, low=0, high=1, closed="both")], "boosting='dart': the share of rounds left out."),
+    "skip_drop": Parameter(0.5, [_positive(Real, low=0, high=1, closed="both")], "boosting='dart': the share of rounds in which none is left out."),
+    "max_drop": Parameter(50, [_positive(Integral), None], "boosting='dart': the most rounds left out at once."),
+    "forced_splits": Parameter(None, [dict, str, PathLike, None], "Splits at the top of every tree: {'feature': ..., 'threshold': ..., 'left': {...}, 'right': {...}}, or JSON."),
+    "cut_points": Parameter(None, [dict, None], "From names or positions of features to their cut points, instead of those found in the data."),
+    "min_rows_in_bin": Parameter(1, [_positive(Integral)], "The fewest rows in a bin."),
+    "bin_sample_rows": Parameter(200_000, [_positive(Integral)], "The most rows that decide on cut points."),
 }  # fmt: skip
 
 REGRESSOR = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Iterator
+from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -13,28 +14,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state, compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    check_array,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from sapwood import config, kernels
+from sapwood import config, kernels, resolve
 from sapwood.boosting import Rows, train
 from sapwood.callbacks import Callback, EarlyStopping, Progress, Round
-from sapwood.data.binning import Binning
+from sapwood.checks import check_finite, check_labels, check_numbers, refuse_mask
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable, Table, check_duplicate_names, check_order, frame_table, is_frame
 from sapwood.losses import CLASSIFICATION, OLDER_NAMES, REGRESSION, Loss
 from sapwood.model import Model
-from sapwood.sampling.features import FeatureSampler
+from sapwood.plan import make_binning, make_mode, make_row_sampler, make_tree_config
+from sapwood.resolve import Features
 from sapwood.threads import resolve_threads
-from sapwood.trees.frontier import FRONTIERS
-from sapwood.trees.grower import TreeConfig
 
-MIN_HESSIAN = 1e-3  # of a leaf, for every loss
 AUTO_EARLY_STOPPING_ROWS = 10_000
 SCORED_TRAINING_ROWS = 10_000  # of the training rows, for a scorer other than the loss
 
@@ -114,7 +107,11 @@ class BaseBoosting(BaseEstimator):
             validation = table, y, weight, val_rows
         loss.check_targets(y if rows is None else y[rows])
 
-        binning = previous.binning if previous else Binning.fit(table, self.max_bins, weight, rows, seed, n_threads)
+        features = Features(table.n_features, getattr(self, "feature_names_in_", None))
+        ways = make_row_sampler(self), make_mode(self)
+        forced = resolve.forced_splits(self.forced_splits, features)
+        tree_config = make_tree_config(self, features, loss, weight, rows)
+        binning = previous.binning if previous else make_binning(self, table, features, weight, rows, seed, n_threads, forced)
         pages = Pages.build(table, binning, n_threads)
         train_rows = _take(pages, y, weight, rows)
         val_table, val_rows = None, None
@@ -134,24 +131,15 @@ class BaseBoosting(BaseEstimator):
         model = copy.copy(previous) if previous else None
         if model is not None:
             model.trees, model.best_round = list(model.trees), None
-        tree_config = TreeConfig(
-            frontier=FRONTIERS[self.grow_policy],
-            features=FeatureSampler(table.n_features, self.max_features),
-            learning_rate=self.learning_rate,
-            max_leaves=self.max_leaf_nodes,
-            max_depth=self.max_depth,
-            min_samples_leaf=self.min_samples_leaf,
-            min_hessian=max(MIN_HESSIAN, loss.least_hessian * self.min_samples_leaf) * _weight_unit(train_rows.weight),
-            max_step=loss.max_step,
-            l2=self.l2_regularization,
-        )
-        self.model_ = train(train_rows, val_rows, loss, tree_config, self.max_iter, seed, n_threads, callbacks, model)
+        if forced is not None:
+            tree_config = replace(tree_config, forced=forced.on(binning))
+        self.model_ = train(train_rows, val_rows, loss, tree_config, self.max_iter, seed, n_threads, callbacks, model, *ways)
         self.do_early_stopping_ = stops
         self.train_score_ = np.array(stopping.train_scores if stopping else [])
         self.validation_score_ = np.array(stopping.validation_scores if stopping else [])
 
     def _refuse_what_is_not_there_yet(self) -> None:
-        for name in ("categorical_features", "monotonic_cst", "interaction_cst", "quantile"):
+        for name in ("categorical_features", "quantile"):
             value, default = getattr(self, name, None), self._parameters.get(name)
             if value is not None and not (isinstance(value, str) and value == getattr(default, "default", None)):
                 raise ValueError(f"{name} is not supported by this version of sapwood: leave it at its default (got {value!r})")
@@ -177,11 +165,11 @@ class BaseBoosting(BaseEstimator):
             return None
         if isinstance(weight, Real):
             weight = np.full(n_rows, weight)
-        _refuse_mask(weight, name)
+        refuse_mask(weight, name)
         weight = check_array(weight, ensure_2d=False, ensure_min_samples=0, dtype=np.float64, ensure_all_finite=False, input_name=name)
         if weight.shape != (n_rows,):
             raise ValueError(f"{name}.shape == {weight.shape}, expected {(n_rows,)}!")
-        _check_finite(weight, name)
+        check_finite(weight, name)
         if (weight < 0).any():
             row = int(np.argmax(weight < 0))
             raise ValueError(f"{name} must not be negative; got {weight[row]:g} in row {row}")
@@ -196,6 +184,10 @@ class BaseBoosting(BaseEstimator):
         )
 
     def _stops_early(self, n_rows: int, X_val: Any) -> bool:
+        if self.boosting == "forest":
+            if self.early_stopping is True or X_val is not None:
+                raise ValueError("boosting='forest' and early stopping do not go together: trees do not know of each other")
+            return False
         if self.early_stopping == "auto":
             return X_val is not None or n_rows > AUTO_EARLY_STOPPING_ROWS
         if X_val is not None and not self.early_stopping:
@@ -359,6 +351,29 @@ class BoostingRegressor(RegressorMixin, BaseBoosting):
         random_state=None,
         n_jobs=None,
         grow_policy="leafwise",
+        l1_regularization=0.0,
+        min_gain=0.0,
+        min_hessian=None,
+        max_step=None,
+        path_smooth=0.0,
+        extra_trees=False,
+        score_noise=0.0,
+        feature_weights=None,
+        max_features_level=1.0,
+        max_features_tree=1.0,
+        subsample=1.0,
+        sampling="uniform",
+        goss_top=0.2,
+        goss_other=0.1,
+        bagging_temperature=1.0,
+        boosting="plain",
+        drop_rate=0.1,
+        skip_drop=0.5,
+        max_drop=50,
+        forced_splits=None,
+        cut_points=None,
+        min_rows_in_bin=1,
+        bin_sample_rows=200_000,
     ) -> None:
         self.loss = loss
         self.quantile = quantile
@@ -383,6 +398,29 @@ class BoostingRegressor(RegressorMixin, BaseBoosting):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.grow_policy = grow_policy
+        self.l1_regularization = l1_regularization
+        self.min_gain = min_gain
+        self.min_hessian = min_hessian
+        self.max_step = max_step
+        self.path_smooth = path_smooth
+        self.extra_trees = extra_trees
+        self.score_noise = score_noise
+        self.feature_weights = feature_weights
+        self.max_features_level = max_features_level
+        self.max_features_tree = max_features_tree
+        self.subsample = subsample
+        self.sampling = sampling
+        self.goss_top = goss_top
+        self.goss_other = goss_other
+        self.bagging_temperature = bagging_temperature
+        self.boosting = boosting
+        self.drop_rate = drop_rate
+        self.skip_drop = skip_drop
+        self.max_drop = max_drop
+        self.forced_splits = forced_splits
+        self.cut_points = cut_points
+        self.min_rows_in_bin = min_rows_in_bin
+        self.bin_sample_rows = bin_sample_rows
 
     def predict(self, X: Any) -> np.ndarray:
         """(n_rows,) float64: the predicted targets."""
@@ -399,7 +437,7 @@ class BoostingRegressor(RegressorMixin, BaseBoosting):
         return self._validation_targets(y, n_rows, "y"), REGRESSION[OLDER_NAMES.get(self.loss, self.loss)]()
 
     def _validation_targets(self, y: Any, n_rows: int, name: str = "y_val") -> np.ndarray:
-        return _check_numbers(y, n_rows, name)
+        return check_numbers(y, n_rows, name)
 
     def _original_targets(self, y: np.ndarray) -> np.ndarray:
         return y
@@ -463,6 +501,29 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting):
         random_state=None,
         n_jobs=None,
         grow_policy="leafwise",
+        l1_regularization=0.0,
+        min_gain=0.0,
+        min_hessian=None,
+        max_step=None,
+        path_smooth=0.0,
+        extra_trees=False,
+        score_noise=0.0,
+        feature_weights=None,
+        max_features_level=1.0,
+        max_features_tree=1.0,
+        subsample=1.0,
+        sampling="uniform",
+        goss_top=0.2,
+        goss_other=0.1,
+        bagging_temperature=1.0,
+        boosting="plain",
+        drop_rate=0.1,
+        skip_drop=0.5,
+        max_drop=50,
+        forced_splits=None,
+        cut_points=None,
+        min_rows_in_bin=1,
+        bin_sample_rows=200_000,
         class_weight=None,
     ) -> None:
         self.loss = loss
@@ -487,6 +548,29 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.grow_policy = grow_policy
+        self.l1_regularization = l1_regularization
+        self.min_gain = min_gain
+        self.min_hessian = min_hessian
+        self.max_step = max_step
+        self.path_smooth = path_smooth
+        self.extra_trees = extra_trees
+        self.score_noise = score_noise
+        self.feature_weights = feature_weights
+        self.max_features_level = max_features_level
+        self.max_features_tree = max_features_tree
+        self.subsample = subsample
+        self.sampling = sampling
+        self.goss_top = goss_top
+        self.goss_other = goss_other
+        self.bagging_temperature = bagging_temperature
+        self.boosting = boosting
+        self.drop_rate = drop_rate
+        self.skip_drop = skip_drop
+        self.max_drop = max_drop
+        self.forced_splits = forced_splits
+        self.cut_points = cut_points
+        self.min_rows_in_bin = min_rows_in_bin
+        self.bin_sample_rows = bin_sample_rows
         self.class_weight = class_weight
 
     def predict(self, X: Any) -> np.ndarray:
@@ -528,7 +612,7 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting):
         return raw[:, 0] if raw.shape[1] == 1 else raw
 
     def _targets(self, y: Any, n_rows: int, previous: Model | None) -> tuple[np.ndarray, Loss]:
-        y = _check_labels(y, n_rows, "y")
+        y = check_labels(y, n_rows, "y")
         classes, encoded = np.unique(y, return_inverse=True)
         if previous is not None and not np.array_equal(classes, self.classes_):
             raise ValueError(f"warm_start goes on with the classes {self.classes_.tolist()}, but y has {classes.tolist()}")
@@ -542,7 +626,7 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting):
         return encoded.astype(np.float64), CLASSIFICATION[kind](len(classes) if len(classes) > 2 else 1)
 
     def _validation_targets(self, y: Any, n_rows: int, name: str = "y_val") -> np.ndarray:
-        y = _check_labels(y, n_rows, name)
+        y = check_labels(y, n_rows, name)
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
             raise ValueError(f"{name} has classes that y does not have: {unknown.tolist()[:5]}")
@@ -563,65 +647,7 @@ def is_frame_like(X: Any) -> bool:
     return hasattr(X, "shape") and hasattr(X, "columns")
 
 
-def _weight_unit(weight: np.ndarray | None) -> float:
-    """What a row weighs: one, also where weights count repetitions; less where they are shares of a total."""
-    return 1.0 if weight is None else min(1.0, kernels.exact_sum(weight) / len(weight))
-
-
 def _take(pages: Pages, y: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None) -> Rows:
     if rows is None:
         return Rows(pages, y, weight)
     return Rows(pages.take(rows), y[rows], None if weight is None else weight[rows])
-
-
-def _check_numbers(y: Any, n_rows: int, name: str) -> np.ndarray:
-    """A target of finite numbers."""
-    if y is None:
-        raise ValueError("This estimator requires y to be passed, but the target y is None")
-    _refuse_mask(y, name)
-    try:
-        y = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=name, estimator=None)
-    except ValueError as error:
-        raise ValueError(f"{name} must be made of numbers: {error}") from None
-    y = column_or_1d(y, warn=True)
-    _check_finite(y, name)
-    _check_length(y, n_rows, name)
-    return np.ascontiguousarray(y)
-
-
-def _check_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
-    """A target of class labels."""
-    if y is None:
-        raise ValueError("This estimator requires y to be passed, but the target y is None")
-    _refuse_mask(y, name)
-    y = column_or_1d(y, warn=True)
-    if y.dtype == object:
-        absent = np.array([label is None or label != label for label in y], dtype=bool)
-        if absent.any():
-            raise ValueError(f"Input {name} contains missing labels: {absent.sum()} in all, the first in row {int(np.argmax(absent))}")
-    elif y.dtype.kind == "f":
-        _check_finite(y, name)
-    check_classification_targets(y)
-    _check_length(y, n_rows, name)
-    return y
-
-
-def _refuse_mask(values: Any, name: str) -> None:
-    if np.ma.is_masked(values):
-        masked = np.ma.getmaskarray(values).ravel()
-        raise ValueError(f"{name} must not have masked values: {masked.sum()} in all, the first in row {int(np.argmax(masked))}")
-
-
-def _check_finite(values: np.ndarray, name: str) -> None:
-    broken = ~np.isfinite(values)
-    if broken.any():
-        row = int(np.argmax(broken))
-        raise ValueError(
-            f"Input {name} contains NaN, infinity or a value too large: {broken.sum()} in all, the first in row {row} ({values[row]})"
-        )
-
-
-def _check_length(y: np.ndarray, n_rows: int, name: str) -> None:
-    if len(y) != n_rows:
-        X = name.replace("y", "X")
-        raise ValueError(f"Found input variables with inconsistent numbers of samples: {X} has {n_rows}, {name} has {len(y)}")

@@ -12,9 +12,10 @@ from sapwood.data.binning import Binning
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
 from sapwood.losses import LOSSES, REGRESSION
-from sapwood.sampling.features import FeatureSampler
+from sapwood.sampling.features import FeaturePolicy
 from sapwood.trees.frontier import LeafWise
 from sapwood.trees.grower import TreeConfig
+from sapwood.trees.rules import Rules
 
 every_loss = pytest.mark.parametrize("name", LOSSES)
 PAIR = np.dtype([("gradient", "i4"), ("hessian", "u4")])
@@ -184,7 +185,7 @@ class TestEveryLoss:
         x, y, loss = rng.integers(0, 20, (n_rows, 3)).astype(float), targets(name, rng, n_rows), make(name)
         table = ArrayTable(x)
         binning = Binning.fit(table, 255, None, None, 0, 1)
-        config = TreeConfig(LeafWise, FeatureSampler(3, 1.0), learning_rate, min_samples_leaf=2, max_step=loss.max_step)
+        config = TreeConfig(LeafWise, FeaturePolicy(3), Rules(min_samples_leaf=2, last_step=loss.max_step), learning_rate)
         losses = []
 
         class Listen(Callback):

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sapwood.trees.frontier import FRONTIERS, DepthWise, Frontier, LeafWise
+from sapwood.trees.frontier import DepthWise, Frontier, LeafWise, Symmetric
 
-every_policy = pytest.mark.parametrize("policy", FRONTIERS.values(), ids=FRONTIERS)
+every_policy = pytest.mark.parametrize("policy", [LeafWise, DepthWise])
 
 
 def grow(frontier, gains):
@@ -83,3 +83,39 @@ def test_a_policy_must_say_how():
         Frontier(3).add(0, [1.0])
     with pytest.raises(TypeError, match="Frontier"):
         Frontier(3).choose()
+
+
+class TestSymmetric:
+    def test_splits_whole_levels(self):
+        assert grow(Symmetric(None), [1.0] * 7) == [[0], [1, 2], [3, 4, 5, 6]]
+
+    @pytest.mark.parametrize("max_leaves, n_levels", [(2, 1), (3, 1), (4, 2), (7, 2), (8, 3), (31, 4)])
+    def test_keeps_to_the_limit(self, max_leaves, n_levels):
+        assert len(grow(Symmetric(max_leaves), [1.0] * 99)) == n_levels
+
+    def test_full_when_the_next_level_has_no_room(self):
+        frontier = Symmetric(4)
+        frontier.add(0, [1.0])
+        assert not frontier.full
+        frontier.choose()
+        assert not frontier.full
+        frontier.add(1, [1.0, 1.0])
+        frontier.choose()
+        assert frontier.full
+
+    def test_stops_where_nothing_is_gained(self):
+        assert grow(Symmetric(None), [1.0, -1.0, -1.0]) == [[0]]
+
+
+class TestTake:
+    """A leaf that is split without being chosen."""
+
+    @every_policy
+    def test_counts_as_split(self, policy):
+        frontier = policy(3)
+        frontier.add(0, [5.0])
+        frontier.take(0)
+        frontier.add(1, [1.0, 2.0])
+        frontier.take(2)
+        assert frontier.full
+        assert frontier.choose() == []

@@ -10,12 +10,13 @@ from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
 from sapwood.losses import LOSSES
 from sapwood.losses.logistic import LogLoss
-from sapwood.sampling.features import FeatureSampler
+from sapwood.sampling.features import FeaturePolicy
 from sapwood.trees.frontier import FRONTIERS
 from sapwood.trees.grower import TreeConfig, grow_tree
+from sapwood.trees.rules import Rules
 from sapwood.trees.tree import Leaves
 
-every_policy = pytest.mark.parametrize("policy", FRONTIERS)
+every_policy = pytest.mark.parametrize("policy", ["leafwise", "depthwise"])  # a symmetric tree has its own file
 
 
 @st.composite
@@ -107,6 +108,16 @@ def test_depthwise_finishes_a_level_before_the_next(table):
     assert (np.diff(depths(tree)[splits_in_order(tree)]) >= 0).all()
 
 
+class Splits:
+    """What a policy asks a workspace, answered by a tree."""
+
+    def __init__(self, tree):
+        self.tree = tree
+
+    def split_features(self, nodes):
+        return self.tree.feature[nodes].tolist()
+
+
 @every_policy
 def test_only_features_that_a_node_may_use(policy):
     rng = np.random.default_rng(0)
@@ -114,13 +125,13 @@ def test_only_features_that_a_node_may_use(policy):
     y = x.sum(axis=1)
     estimator = BoostingRegressor(max_iter=5, max_features=0.3, min_samples_leaf=5, grow_policy=policy, random_state=3).fit(x, y)
     model, seed = estimator.model_, estimator._seed()
-    sampler = FeatureSampler(10, 0.3)
     used = set()
     for t, tree in enumerate(model.trees):
-        place = np.zeros(len(tree.feature), dtype=np.int64)
-        for node in np.flatnonzero(tree.feature >= 0):
-            place[[tree.left[node], tree.right[node]]] = 2 * node + 1, 2 * node + 2
-        allowed = sampler.choose(tree_key(seed, t), place)
+        features = FeaturePolicy(10, by_node=0.3).tree(tree_key(seed, t))
+        allowed = np.zeros((len(tree.feature), 10), dtype=np.uint8)
+        allowed[0] = features.of_root()
+        for node in splits_in_order(tree):
+            allowed[[tree.left[node], tree.right[node]]] = features.of_children([int(node)], Splits(tree))
         assert (allowed.sum(axis=1) == 3).all()
         inner = tree.feature >= 0
         assert allowed[inner, tree.feature[inner]].all()
@@ -163,7 +174,8 @@ class TestGrowTree:
         binning = Binning.fit(table, 255, None, None, 0, 1)
         pages = Pages.build(table, binning, 1)
         records = next(LOSSES[loss]().records(y, np.zeros((1, len(y))) if raw is None else raw, None, 1))
-        config = TreeConfig(FRONTIERS[policy], FeatureSampler(x.shape[1], 1.0), **rules)
+        shape = {name: rules.pop(name) for name in ("learning_rate", "max_leaves", "max_depth") if name in rules}
+        config = TreeConfig(FRONTIERS[policy], FeaturePolicy(x.shape[1]), Rules(**rules), **shape)
         leaves = Leaves(len(y))
         return grow_tree(pages.workspace(1), binning, records, config, 0, leaves), leaves
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
 import numpy as np
 
 from sapwood import kernels
 from sapwood.data.tables import Table
 
 SAMPLE_ROWS = 200_000  # rows that decide where the cut points are
+MAX_CUTS = 254  # of a feature
 FEATURES_AT_ONCE = 16  # so that an interrupt need not wait long
 
 
@@ -35,15 +39,51 @@ class Binning:
         inside = at < self.begin[features + 1]
         return np.where(inside, self.cuts[np.where(inside, at, 0)] if len(self.cuts) else np.inf, np.inf)
 
+    def of(self, feature: int) -> np.ndarray:
+        """The cut points of a feature."""
+        return self.cuts[self.begin[feature] : self.begin[feature + 1]]
+
+    def with_cuts(self, wanted: Iterable[tuple[int, float]]) -> Binning:
+        """The same with these cut points too; where a feature would have too many, each replaces the nearest other one."""
+        cuts = [self.of(f) for f in range(self.n_features)]
+        kept: dict[int, set[float]] = {}
+        for feature, cut in wanted:
+            kept.setdefault(feature, set()).add(cut)
+            found = np.union1d(cuts[feature], [cut])
+            if len(found) > MAX_CUTS:
+                free = np.array([value not in kept[feature] for value in found])
+                found = np.delete(found, np.argmin(np.where(free, np.abs(found - cut), np.inf)))
+            cuts[feature] = found
+        return Binning(cuts)
+
     @classmethod
-    def fit(cls, table: Table, max_bins: int, weight: np.ndarray | None, rows: np.ndarray | None, seed: int, n_threads: int) -> Binning:
-        """Choose cut points from (a sample of) the rows of a table: all of them, or the given ones."""
+    def fit(
+        cls,
+        table: Table,
+        max_bins: int | np.ndarray,
+        weight: np.ndarray | None,
+        rows: np.ndarray | None,
+        seed: int,
+        n_threads: int,
+        sample_rows: int = SAMPLE_ROWS,
+        min_rows: int = 1,
+    ) -> Binning:
+        """Choose cut points from (a sample of) the rows of a table: all of them, or the given ones.
+
+        Parameters
+        ----------
+        max_bins : the most bins of a feature, or of each, (n_features,)
+        min_rows : the fewest rows in a bin
+        """
+        max_bins = np.broadcast_to(max_bins, table.n_features)
         n = table.n_rows if rows is None else len(rows)
-        if n > SAMPLE_ROWS:
-            picked = kernels.sample_rows(n, 0, SAMPLE_ROWS / n, seed)
+        share = 1.0
+        if n > sample_rows:
+            share = sample_rows / n
+            picked = kernels.sample_rows(n, 0, share, seed)
             rows = picked if rows is None else rows[picked]
         cuts: list[np.ndarray] = []
-        for first, last in table.runs(FEATURES_AT_ONCE):
+        for first, last in _runs_of_equals(table.runs(FEATURES_AT_ONCE), max_bins):
             if table.readable or len(table.runs(table.n_features)) > 1:
                 block, block_rows, block_weight = table.read(slice(None), first, last), rows, weight
             else:
@@ -52,5 +92,29 @@ class Binning:
                 block_weight = weight if weight is None else np.ascontiguousarray(weight[chosen])
             if block_rows is not None:
                 block_rows = np.ascontiguousarray(block_rows, dtype=np.uint32)
-            cuts += kernels.find_cuts(block, block_rows, block_weight, max_bins, n_threads)
+            found = kernels.find_cuts(block, block_rows, block_weight, int(max_bins[first]), n_threads)
+            cuts += found if min_rows <= 1 else [_merge(c, block[:, i], block_rows, min_rows * share) for i, c in enumerate(found)]
         return cls(cuts)
+
+
+def _runs_of_equals(runs: list[tuple[int, int]], values: np.ndarray) -> Iterator[tuple[int, int]]:
+    """The runs, cut where the values of neighbours differ."""
+    for first, last in runs:
+        borders = [first, *(f for f in range(first + 1, last) if values[f] != values[f - 1]), last]
+        yield from pairwise(borders)
+
+
+def _merge(cuts: np.ndarray, column: np.ndarray, rows: np.ndarray | None, least: float) -> np.ndarray:
+    """The cut points that leave at least so many rows in each bin."""
+    column = column if rows is None else column[rows]
+    counts = np.bincount(np.searchsorted(cuts, column[~np.isnan(column)], side="left"), minlength=len(cuts) + 1)
+    kept: list[float] = []
+    filled = 0
+    for cut, count in zip(cuts, counts[:-1], strict=True):
+        filled += count
+        if filled >= least:
+            kept.append(cut)
+            filled = 0
+    if kept and filled + counts[-1] < least:
+        kept.pop()
+    return np.array(kept)

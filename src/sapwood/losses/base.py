@@ -57,10 +57,12 @@ class Loss:
         """The raw prediction that stands for this mean target."""
         return value
 
-    def records(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> Iterator[Records]:
-        """The fixed-point gradients and hessians of each output."""
+    def records(
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int, headroom: float = 1.0
+    ) -> Iterator[Records]:
+        """The fixed-point gradients and hessians of each output, with room for them to grow by a factor."""
         single = self.constant_hessian and weight is None
-        scale = Scale.covering(*self._extent(y, raw[0], weight, n_threads), constant_hessian=single)
+        scale = Scale.covering(*self._extent(y, raw[0], weight, n_threads), constant_hessian=single, headroom=headroom)
         out = Records(self._memory(1, len(y) * scale.record_size)[0], len(y), scale)
         out.sums = kernels.loss_records(self.kind, y, raw[0], weight, scale.gradient, scale.hessian, out.data, n_threads)
         yield out

@@ -26,8 +26,10 @@ class MultinomialLogLoss(Loss):
         logs = [math.log(min(max(mean((y == k).astype(np.float64), weight), EPSILON), 1 - EPSILON)) for k in range(self.n_outputs)]
         return np.array(logs) - math.fsum(logs) / self.n_outputs
 
-    def records(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> Iterator[Records]:
-        scale = Scale.covering(*self._extent(y, raw, weight, n_threads))
+    def records(
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int, headroom: float = 1.0
+    ) -> Iterator[Records]:
+        scale = Scale.covering(*self._extent(y, raw, weight, n_threads), headroom=headroom)
         planes = self._memory(self.n_outputs, len(y) * scale.record_size)
         parts = []
         step = max(1, AT_ONCE // self.n_outputs)

@@ -54,6 +54,10 @@ class Model:
     def append(self, tree: Tree) -> None:
         self.trees.append(tree)
 
+    def changed(self) -> None:
+        """To be called when trees have other values than before."""
+        self._scorer = None
+
     def arrays(self) -> dict[str, np.ndarray]:
         """The nodes of all trees, end to end, and where each tree begins."""
         begin = np.cumsum([0] + [len(tree.feature) for tree in self.trees], dtype=np.int64)
@@ -105,10 +109,11 @@ class Model:
             self.add_tree(tree, pages, raw[t % self.n_outputs], n_threads)
         return raw
 
-    def add_tree(self, tree: Tree, pages: Pages, raw: np.ndarray, n_threads: int) -> None:
-        """Add one tree's values to the raw predictions, (n_rows,), of binned rows."""
+    def add_tree(self, tree: Tree, pages: Pages, raw: np.ndarray, n_threads: int, factor: float = 1.0) -> None:
+        """Add one tree's values, times a factor, to the raw predictions, (n_rows,), of binned rows."""
         start = 0
-        nodes = (tree.feature, tree.bin, tree.left, tree.right, tree.missing_left, tree.value)
+        value = tree.value if factor == 1.0 else tree.value * factor
+        nodes = (tree.feature, tree.bin, tree.left, tree.right, tree.missing_left, value)
         for page in pages.pages:
             shape = page.n_rows, pages.width, page.codes.shape[2], self.binning.missing_bins
             out = raw[start : start + page.n_rows]

@@ -38,9 +38,9 @@ class Scale:
     hessian: float
 
     @classmethod
-    def covering(cls, max_gradient: float, max_hessian: float, constant_hessian: bool = False) -> Scale:
-        gradient = power_of_two(kernels.MAX_GRADIENT, max_gradient)
-        return cls(gradient, 0.0 if constant_hessian else power_of_two(kernels.MAX_HESSIAN, max_hessian))
+    def covering(cls, max_gradient: float, max_hessian: float, constant_hessian: bool = False, headroom: float = 1.0) -> Scale:
+        gradient = power_of_two(kernels.MAX_GRADIENT / headroom, max_gradient)
+        return cls(gradient, 0.0 if constant_hessian else power_of_two(kernels.MAX_HESSIAN / headroom, max_hessian))
 
     @property
     def constant_hessian(self) -> bool:

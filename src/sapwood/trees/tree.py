@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 
 import numpy as np
 
 from sapwood import kernels
+from sapwood.trees.rules import Limits
 
 
 @dataclass
@@ -43,9 +45,12 @@ class Leaves:
         self.memory = np.empty(n_rows, dtype=np.uint8)
         self.n_rows = n_rows
 
-    def hold(self, nodes: np.ndarray) -> None:
+    def hold(self, nodes: np.ndarray, count: np.ndarray, limits: Limits) -> None:
         """Make room for a tree whose leaves are these nodes."""
         self.nodes = nodes  # (n_leaves,) node numbers
+        self.count = count  # (n_leaves,) training rows
+        self.limits = limits
+        self.groups: np.ndarray | None = None  # (n_leaves,) numbers of groups of leaves that have one value; None: each has its own
         self.size = 1 if len(nodes) <= 1 << 8 else 2 if len(nodes) <= 1 << 16 else 4
         if len(self.memory) < self.n_rows * self.size:
             self.memory = np.empty(self.n_rows * self.size, dtype=np.uint8)
@@ -59,3 +64,17 @@ class Leaves:
     def of_row(self) -> np.ndarray:
         """(n_rows,): the leaf of each row, counted among `nodes`."""
         return self.data.view({1: np.uint8, 2: np.uint16, 4: np.uint32}[self.size])
+
+    def by_group(self, of_leaves: Callable[[np.ndarray, int], np.ndarray]) -> np.ndarray:
+        """(n_leaves,) values from a function of (the leaf of each row, number of leaves), asked for groups where leaves form some."""
+        if self.groups is None:
+            return of_leaves(self.of_row, len(self.nodes))
+        return of_leaves(self.groups[self.of_row], int(self.groups.max()) + 1)[self.groups]
+
+    def joined(self, of_leaves: np.ndarray) -> np.ndarray:
+        """(n_leaves,) the sums of each one's group."""
+        if self.groups is None:
+            return of_leaves
+        total = np.zeros(len(of_leaves), dtype=of_leaves.dtype)
+        np.add.at(total, self.groups, of_leaves)
+        return total[self.groups]

@@ -1,0 +1,62 @@
+"""What is asked of targets and weights: an error names the argument, the row and the value."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_array, column_or_1d
+
+
+def check_numbers(y: Any, n_rows: int, name: str) -> np.ndarray:
+    """A target of finite numbers."""
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None")
+    refuse_mask(y, name)
+    try:
+        y = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=name, estimator=None)
+    except ValueError as error:
+        raise ValueError(f"{name} must be made of numbers: {error}") from None
+    y = column_or_1d(y, warn=True)
+    check_finite(y, name)
+    check_length(y, n_rows, name)
+    return np.ascontiguousarray(y)
+
+
+def check_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
+    """A target of class labels."""
+    if y is None:
+        raise ValueError("This estimator requires y to be passed, but the target y is None")
+    refuse_mask(y, name)
+    y = column_or_1d(y, warn=True)
+    if y.dtype == object:
+        absent = np.array([label is None or label != label for label in y], dtype=bool)
+        if absent.any():
+            raise ValueError(f"Input {name} contains missing labels: {absent.sum()} in all, the first in row {int(np.argmax(absent))}")
+    elif y.dtype.kind == "f":
+        check_finite(y, name)
+    check_classification_targets(y)
+    check_length(y, n_rows, name)
+    return y
+
+
+def refuse_mask(values: Any, name: str) -> None:
+    if np.ma.is_masked(values):
+        masked = np.ma.getmaskarray(values).ravel()
+        raise ValueError(f"{name} must not have masked values: {masked.sum()} in all, the first in row {int(np.argmax(masked))}")
+
+
+def check_finite(values: np.ndarray, name: str) -> None:
+    broken = ~np.isfinite(values)
+    if broken.any():
+        row = int(np.argmax(broken))
+        raise ValueError(
+            f"Input {name} contains NaN, infinity or a value too large: {broken.sum()} in all, the first in row {row} ({values[row]})"
+        )
+
+
+def check_length(y: np.ndarray, n_rows: int, name: str) -> None:
+    if len(y) != n_rows:
+        X = name.replace("y", "X")
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {X} has {n_rows}, {name} has {len(y)}")

@@ -1,0 +1,128 @@
+"""Boosting modes: at which predictions gradients are taken, and what becomes of a round's trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sapwood import kernels
+from sapwood.data.pages import Pages
+from sapwood.model import Model
+
+MASK = (1 << 64) - 1
+
+
+@dataclass
+class Training:
+    """What a mode may look at and change: the model so far, and the raw predictions for training and validation rows."""
+
+    model: Model
+    rows: list[tuple[Pages, np.ndarray]]  # binned rows and their raw predictions, the training rows first
+    seed: int
+    n_threads: int
+
+    def add(self, tree: int, factor: float) -> None:
+        """Add a factor times a tree of the model to all raw predictions."""
+        for pages, raw in self.rows:
+            self.model.add_tree(self.model.trees[tree], pages, raw[tree % self.model.n_outputs], self.n_threads, factor)
+
+
+class Mode:
+    """Plain boosting: gradients at the predictions of all trees so far.
+
+    A mode's life: `begin`; each round `before_round`, which gives the raw predictions to take gradients at, and `after_round`; `finish`.
+    """
+
+    def begin(self, training: Training) -> None:
+        self.training = training
+
+    def before_round(self, round_: int) -> np.ndarray:
+        """(n_outputs, n_rows) float64."""
+        return self.training.rows[0][1]
+
+    def after_round(self, round_: int) -> None:
+        """The trees of the round are in the model and in the predictions."""
+
+    def finish(self) -> None:
+        """The best round is known."""
+
+
+class Forest(Mode):
+    """A random forest: every tree takes its gradients at the base score. With steps of 1 / n_trees they add up to their mean."""
+
+    def begin(self, training: Training) -> None:
+        super().begin(training)
+        base = training.model.base_score
+        self.base = np.repeat(base[:, None], training.rows[0][0].n_rows, axis=1)
+
+    def before_round(self, round_: int) -> np.ndarray:
+        return self.base
+
+
+class Dart(Mode):
+    """Dropout for trees (Vinayak and Gilad-Bachrach, 2015): each round leaves some of the trees out, fits what they explained anew, and
+    shrinks both so that the sum keeps its size: the new tree to 1 / (k + 1), the k old ones to k / (k + 1).
+
+    Early stopping keeps the weights that the best round had.
+    """
+
+    def __init__(self, drop_rate: float, skip_drop: float, max_drop: int | None) -> None:
+        self.drop_rate, self.skip_drop, self.max_drop = drop_rate, skip_drop, max_drop
+
+    def begin(self, training: Training) -> None:
+        super().begin(training)
+        self.values: list[np.ndarray] = [tree.value.copy() for tree in training.model.trees]  # as they were grown
+        self.factors: list[list[tuple[int, float]]] = [[] for _ in self.values]  # of each tree: the round, and what it was multiplied by
+
+    def before_round(self, round_: int) -> np.ndarray:
+        self.dropped = [tree for r in self._draw(round_) for tree in self._trees(r)]
+        for tree in self.dropped:
+            self.training.add(tree, -1.0)
+        return self.training.rows[0][1]
+
+    def after_round(self, round_: int) -> None:
+        model = self.training.model
+        new = list(self._trees(round_))
+        self.values += [model.trees[tree].value.copy() for tree in new]
+        self.factors += [[] for _ in new]
+        k = len(self.dropped) // model.n_outputs
+        if k == 0:
+            return
+        for tree in new:
+            self.training.add(tree, 1 / (k + 1) - 1.0)
+            self._scale(tree, round_, 1 / (k + 1))
+        for tree in self.dropped:
+            self._scale(tree, round_, k / (k + 1))
+            self.training.add(tree, 1.0)
+
+    def finish(self) -> None:
+        model = self.training.model
+        last = model.n_rounds_used
+        for tree, value, factors in zip(model.trees, self.values, self.factors, strict=True):
+            tree.value = value
+            for round_, factor in factors:
+                if round_ < last:
+                    tree.value = tree.value * factor
+        model.changed()
+
+    def _trees(self, round_: int) -> range:
+        k = self.training.model.n_outputs
+        return range(round_ * k, (round_ + 1) * k)
+
+    def _scale(self, tree: int, round_: int, factor: float) -> None:
+        self.factors[tree].append((round_, factor))
+        self.training.model.trees[tree].value = self.training.model.trees[tree].value * factor
+
+    def _draw(self, round_: int) -> np.ndarray:
+        """The rounds to leave out."""
+        if round_ == 0:
+            return np.empty(0, dtype=np.int64)
+        chances = kernels.hash_rows(round_ + 1, (self.training.seed + 0xD6E8FEB86659FD93 * (round_ + 1)) & MASK) / 2.0**32
+        if chances[round_] < self.skip_drop:
+            return np.empty(0, dtype=np.int64)
+        drawn = np.flatnonzero(chances[:round_] < self.drop_rate)
+        return drawn if self.max_drop is None else np.sort(drawn[np.argsort(chances[drawn], kind="stable")[: self.max_drop]])
+
+
+BOOSTING = ("plain", "dart", "forest")

@@ -1,0 +1,112 @@
+"""From an estimator's parameters to the objects that training works with."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from sapwood import kernels, resolve
+from sapwood.data.binning import Binning
+from sapwood.data.tables import Table
+from sapwood.losses import Loss
+from sapwood.modes import Dart, Forest, Mode
+from sapwood.resolve import Features, Wanted
+from sapwood.sampling.features import FeaturePolicy
+from sapwood.sampling.rows import BayesianBootstrap, MinimalVariance, OneSide, RowSampler, Uniform
+from sapwood.trees.frontier import FRONTIERS
+from sapwood.trees.grower import TreeConfig
+from sapwood.trees.rules import Rules
+
+MIN_HESSIAN = 1e-3  # of a leaf, for every loss
+
+
+def make_binning(
+    e: Any,
+    table: Table,
+    features: Features,
+    weight: np.ndarray | None,
+    rows: np.ndarray | None,
+    seed: int,
+    n_threads: int,
+    forced: Wanted | None,
+) -> Binning:
+    most = resolve.bins_of_features(e.max_bins, features)
+    binning = Binning.fit(table, most, weight, rows, seed, n_threads, e.bin_sample_rows, e.min_rows_in_bin)
+    given = resolve.cut_points(e.cut_points, features)
+    if given:
+        binning = Binning([given.get(f, binning.of(f)) for f in range(table.n_features)])
+    return binning if forced is None else binning.with_cuts(forced.cut_points())
+
+
+def make_tree_config(e: Any, features: Features, loss: Loss, weight: np.ndarray | None, rows: np.ndarray | None) -> TreeConfig:
+    monotonic = resolve.monotonic(e.monotonic_cst, features)
+    if monotonic is not None and loss.n_outputs > 1:
+        raise ValueError(
+            f"monotonic_cst and loss={loss.name!r} do not go together: with more than two classes "
+            "the share of one may fall though its score rises"
+        )
+    if e.forced_splits is not None and e.grow_policy == "symmetric":
+        raise ValueError("forced_splits and grow_policy='symmetric' do not go together: a level has one split for all its nodes")
+    used = weight if weight is None or rows is None else weight[rows]
+    least = max(MIN_HESSIAN, loss.least_hessian * e.min_samples_leaf) * _weight_unit(used)
+    rules = Rules(
+        min_samples_leaf=e.min_samples_leaf,
+        min_hessian=least if e.min_hessian is None else e.min_hessian,
+        min_gain=e.min_gain,
+        l1=e.l1_regularization,
+        l2=e.l2_regularization,
+        max_step=math.inf if e.max_step is None else e.max_step,
+        last_step=loss.max_step if e.max_step is None else math.inf,
+        path_smooth=e.path_smooth,
+        score_noise=e.score_noise,
+        extra_trees=bool(e.extra_trees),
+        feature_weights=resolve.feature_weights(e.feature_weights, features),
+        monotonic=monotonic,
+    )
+    return TreeConfig(
+        frontier=FRONTIERS[e.grow_policy],
+        features=FeaturePolicy(
+            features.n_features,
+            by_node=e.max_features,
+            by_level=e.max_features_level,
+            by_tree=e.max_features_tree,
+            interactions=resolve.interactions(e.interaction_cst, features),
+        ),
+        rules=rules,
+        learning_rate=1 / e.max_iter if e.boosting == "forest" else e.learning_rate,
+        max_leaves=e.max_leaf_nodes,
+        max_depth=e.max_depth,
+    )
+
+
+def make_row_sampler(e: Any) -> RowSampler:
+    if e.sampling in ("goss", "bayesian") and e.subsample < 1:
+        raise ValueError(f"subsample={e.subsample} has no meaning with sampling={e.sampling!r}: it is for 'uniform' and 'mvs'")
+    if e.sampling == "goss":
+        if e.goss_top + e.goss_other > 1:
+            raise ValueError(f"goss_top={e.goss_top} and goss_other={e.goss_other} must be at most 1 together")
+        return OneSide(e.goss_top, e.goss_other)
+    if e.sampling == "bayesian":
+        return BayesianBootstrap(e.bagging_temperature)
+    if e.subsample == 1:
+        return RowSampler()
+    return Uniform(e.subsample) if e.sampling == "uniform" else MinimalVariance(e.subsample)
+
+
+def make_mode(e: Any) -> Mode:
+    if e.boosting == "forest":
+        if e.sampling == "uniform" and e.subsample == min(e.max_features, e.max_features_level, e.max_features_tree) == 1:
+            raise ValueError("boosting='forest' would grow the same tree again and again: subsample or max_features must be below 1")
+        if e.warm_start:
+            raise ValueError("boosting='forest' and warm_start=True do not go together: the weight of a tree depends on their number")
+        return Forest()
+    if e.boosting == "dart":
+        return Dart(e.drop_rate, e.skip_drop, e.max_drop)
+    return Mode()
+
+
+def _weight_unit(weight: np.ndarray | None) -> float:
+    """What a row weighs: one, also where weights count repetitions; less where they are shares of a total."""
+    return 1.0 if weight is None else min(1.0, kernels.exact_sum(weight) / len(weight))

@@ -1,0 +1,182 @@
+"""What users say about features, by name or by position, as arrays and objects that training understands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sapwood.data.binning import MAX_CUTS, Binning
+from sapwood.sampling.features import AtMost, Groups, Interactions
+from sapwood.trees.forced import ForcedSplit
+
+MONOTONIC = {"pos": 1, "neg": -1, "no_cst": 0, "increasing": 1, "decreasing": -1, "none": 0}
+
+
+class Features:
+    """The features of a table: how many, and their names if it had any."""
+
+    def __init__(self, n_features: int, names: Sequence[str] | None = None) -> None:
+        self.n_features = n_features
+        self.names = None if names is None else [str(name) for name in names]
+
+    def position(self, feature: Any, parameter: str) -> int:
+        """Where a feature is, given by name or by position."""
+        if isinstance(feature, str):
+            if self.names is None:
+                raise ValueError(f"{parameter} names the feature {feature!r}, but X had no column names: give its position")
+            if feature not in self.names:
+                raise ValueError(f"{parameter} names the feature {feature!r}, which X does not have; its columns are {self._columns()}")
+            return self.names.index(feature)
+        if not isinstance(feature, Integral) or isinstance(feature, bool):
+            raise ValueError(f"{parameter} must give features by name or by position; got {feature!r}")
+        if not 0 <= int(feature) < self.n_features:
+            raise ValueError(f"{parameter} gives the feature {feature}, but X has {self.n_features} features: 0 to {self.n_features - 1}")
+        return int(feature)
+
+    def _columns(self) -> str:
+        assert self.names is not None
+        return ", ".join(map(repr, self.names[:20])) + (", ..." if len(self.names) > 20 else "")
+
+
+def monotonic(value: Any, features: Features) -> np.ndarray | None:
+    """(n_features,) int8 of -1, 0, 1; None where no feature is constrained."""
+    if value is None:
+        return None
+    out = np.zeros(features.n_features, dtype=np.int8)
+    if isinstance(value, Mapping):
+        for feature, direction in value.items():
+            out[features.position(feature, "monotonic_cst")] = _direction(direction)
+    else:
+        given = list(value)
+        if len(given) != features.n_features:
+            raise ValueError(f"monotonic_cst has shape ({len(given)},) but the input data X has {features.n_features} features.")
+        out[:] = [_direction(direction) for direction in given]
+    return out if out.any() else None
+
+
+def _direction(value: Any) -> int:
+    found = MONOTONIC.get(value, value) if isinstance(value, str) else value
+    if isinstance(found, bool) or not isinstance(found, Real) or found not in (-1, 0, 1):
+        raise ValueError(f"monotonic_cst must be made of -1 (falls), 0 (free) and 1 (rises); got {value!r}")
+    return int(float(found))
+
+
+def interactions(value: Any, features: Features) -> Interactions | None:
+    """Which features may meet on a path."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        return AtMost({"no_interactions": 1, "pairwise": 2}[value])
+    groups = []
+    for group in value:
+        if isinstance(group, str) or not isinstance(group, Iterable):
+            raise ValueError(f"interaction_cst must be a sequence of groups of features, or 'pairwise' or 'no_interactions'; got {value!r}")
+        groups.append(frozenset(features.position(feature, "interaction_cst") for feature in group))
+    if not groups:
+        raise ValueError("interaction_cst must have a group of features at least; got none")
+    return Groups(groups, features.n_features)
+
+
+def feature_weights(value: Any, features: Features) -> np.ndarray | None:
+    """(n_features,) float64: what a feature's gain is multiplied by where it is compared with others'."""
+    if value is None:
+        return None
+    out = np.ones(features.n_features)
+    if isinstance(value, Mapping):
+        for feature, weight in value.items():
+            out[features.position(feature, "feature_weights")] = weight
+    else:
+        given = np.asarray(value, dtype=np.float64)
+        if given.shape != (features.n_features,):
+            raise ValueError(f"feature_weights has shape {given.shape}, but X has {features.n_features} features")
+        out = given.copy()
+    if not (np.isfinite(out) & (out >= 0)).all():
+        raise ValueError(f"feature_weights must be numbers from 0 on; got {out[~(np.isfinite(out) & (out >= 0))][0]}")
+    return out
+
+
+def forced_splits(value: Any, features: Features) -> Wanted | None:
+    """A nested dict, JSON text or a path to it."""
+    if value is None:
+        return None
+    if isinstance(value, Path) or (isinstance(value, str) and not value.lstrip().startswith("{")):
+        value = Path(value).read_text(encoding="utf-8")
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"forced_splits is not JSON: {error}") from None
+    return _wanted(value, features, 0)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A split that the user asks for."""
+
+    feature: int
+    threshold: float
+    missing_left: bool
+    left: Wanted | None
+    right: Wanted | None
+
+    def cut_points(self) -> Iterator[tuple[int, float]]:
+        """The features and thresholds of this and all below."""
+        yield self.feature, self.threshold
+        for below in (self.left, self.right):
+            if below is not None:
+                yield from below.cut_points()
+
+    def on(self, binning: Binning) -> ForcedSplit:
+        """The same on bins. Thresholds that are no cut points (a model that goes on has its own) become the nearest."""
+        cuts = binning.of(self.feature)
+        at = int(np.argmin(np.abs(cuts - self.threshold))) if len(cuts) else 0
+        below = [None if wanted is None else wanted.on(binning) for wanted in (self.left, self.right)]
+        return ForcedSplit(self.feature, at, self.missing_left, *below)
+
+
+def _wanted(value: Any, features: Features, depth: int) -> Wanted:
+    known = {"feature", "threshold", "missing_left", "left", "right"}
+    if depth > 64:
+        raise ValueError("forced_splits has more than 64 levels")
+    if not isinstance(value, Mapping) or not {"feature", "threshold"} <= set(value) or set(value) - known:
+        raise ValueError(
+            "forced_splits must be a dict with 'feature' and 'threshold', and perhaps 'missing_left', 'left' and 'right', "
+            f"themselves such dicts; got {value!r}"
+        )
+    feature, threshold = features.position(value["feature"], "forced_splits"), value["threshold"]
+    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not np.isfinite(float(threshold)):
+        raise ValueError(f"forced_splits must have numbers as thresholds; got {threshold!r} for the feature {value['feature']!r}")
+    left, right = (None if value.get(side) is None else _wanted(value[side], features, depth + 1) for side in ("left", "right"))
+    return Wanted(feature, float(threshold), bool(value.get("missing_left", False)), left, right)
+
+
+def cut_points(value: Any, features: Features) -> dict[int, np.ndarray]:
+    """User-given cut points: feature -> ascending float64."""
+    out = {}
+    for feature, cuts in (value or {}).items():
+        given = np.unique(np.asarray(cuts, dtype=np.float64))
+        if given.ndim != 1 or not np.isfinite(given).all() or len(given) > MAX_CUTS:
+            raise ValueError(f"cut_points of the feature {feature!r} must be at most {MAX_CUTS} finite numbers; got {cuts!r}")
+        out[features.position(feature, "cut_points")] = given
+    return out
+
+
+def bins_of_features(value: Any, features: Features) -> np.ndarray:
+    """(n_features,) int: the most bins of each feature."""
+    if isinstance(value, Integral):
+        return np.full(features.n_features, int(value))
+    out = np.full(features.n_features, MAX_CUTS + 1)
+    given = value.items() if isinstance(value, Mapping) else enumerate(value)
+    if not isinstance(value, Mapping) and len(value) != features.n_features:
+        raise ValueError(f"max_bins has {len(value)} numbers, but X has {features.n_features} features")
+    for feature, most in given:
+        if isinstance(most, bool) or not isinstance(most, Integral) or not 2 <= int(most) <= MAX_CUTS + 1:
+            raise ValueError(f"max_bins must be from 2 to {MAX_CUTS + 1}; got {most!r} for the feature {feature!r}")
+        out[features.position(feature, "max_bins")] = most
+    return out

@@ -1,0 +1,123 @@
+"""Which rows a tree is grown on.
+
+Every choice is a hash of the tree's key and the row's id: threads, pages and workers agree on it. Thresholds that depend on gradients come
+from rows chosen in the same way.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from sapwood import kernels
+from sapwood.trees.records import Records
+
+UNIFORM, TOP, VARIANCE, BAYESIAN = range(4)  # the kernel's numbers
+LOOK_ROWS = 1 << 16  # rows that decide on thresholds
+LOOK_KEY = 0x2545F4914F6CDD1D
+MASK = (1 << 64) - 1
+
+
+class RowSampler:
+    """All rows. A sampler's life: `draw` for each tree, before it is grown.
+
+    Attributes
+    ----------
+    multiplies : whether rows are weighted, so that hessians are never all one
+    headroom : the most that a gradient may be multiplied by
+    """
+
+    multiplies = False
+    headroom = 1.0
+
+    def draw(self, records: Records, key: int, n_threads: int) -> np.ndarray | None:
+        """The rows to grow on, ascending int64, their records scaled; None for all."""
+        return None
+
+
+@dataclass(frozen=True)
+class Uniform(RowSampler):
+    """Every row with the same probability, anew for each tree."""
+
+    share: float
+
+    def draw(self, records: Records, key: int, n_threads: int) -> np.ndarray | None:
+        rows = kernels.sample_rows(records.n_rows, 0, self.share, key).astype(np.int64)
+        return rows if len(rows) else np.zeros(1, dtype=np.int64)
+
+
+class _Weighted(RowSampler):
+    multiplies = True
+
+    def _draw(self, records: Records, sampling: int, a: float, b: float, key: int, n_threads: int) -> np.ndarray | None:
+        rows, records.sums = kernels.sample_records(records.data, sampling, a, b, key, n_threads)
+        return rows if len(rows) else np.zeros(1, dtype=np.int64)
+
+    def _look(self, records: Records, key: int) -> tuple[np.ndarray, np.ndarray]:
+        """Gradients and hessians of some rows."""
+        pairs = records.data.view(np.int32).reshape(-1, 2)
+        if records.n_rows > LOOK_ROWS:
+            pairs = pairs[kernels.sample_rows(records.n_rows, 0, LOOK_ROWS / records.n_rows, (key + LOOK_KEY) & MASK)]
+        return pairs[:, 0].astype(np.float64), pairs[:, 1].view(np.uint32).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class OneSide(_Weighted):
+    """Gradient-based one-side sampling (Ke et al., 2017): the rows of the largest |gradient| * hessian, and some others with a weight."""
+
+    top: float = 0.2
+    other: float = 0.1
+
+    @property
+    def headroom(self) -> float:  # type: ignore[override]
+        return (1 - self.top) / self.other
+
+    def draw(self, records: Records, key: int, n_threads: int) -> np.ndarray | None:
+        gradient, hessian = self._look(records, key)
+        size = np.abs(gradient) * hessian
+        at = min(len(size) - 1, int((1 - self.top) * len(size)))
+        threshold = float(np.partition(size, at)[at])
+        return self._draw(records, TOP, max(threshold, 5e-324), self.other / (1 - self.top), key, n_threads)
+
+
+@dataclass(frozen=True)
+class MinimalVariance(_Weighted):
+    """A row with a probability that grows with its gradient, weighted by its inverse: the estimate of split scores that varies least
+    (Ibragimov and Gusev, 2019)."""
+
+    share: float
+    headroom = 16.0
+
+    def draw(self, records: Records, key: int, n_threads: int) -> np.ndarray | None:
+        gradient, hessian = self._look(records, key)
+        ratio = float((np.abs(gradient).sum() / max(hessian.sum(), 1.0)) ** 2)
+        size = np.sort(np.sqrt(gradient**2 + ratio * hessian**2))[::-1]
+        return self._draw(records, VARIANCE, ratio, max(_unit(size, self.share), 5e-324), key, n_threads)
+
+
+@dataclass(frozen=True)
+class BayesianBootstrap(_Weighted):
+    """All rows, with weights drawn from an exponential distribution, to the power of a temperature."""
+
+    temperature: float = 1.0
+    headroom = 32.0
+
+    def draw(self, records: Records, key: int, n_threads: int) -> np.ndarray | None:
+        self._draw(records, BAYESIAN, self.temperature, 1.0, key, n_threads)
+        return None
+
+
+def _unit(size: np.ndarray, share: float) -> float:
+    """The size, of descending ones, that has probability one, so that the sum of min(1, size / unit) is a share of the rows."""
+    goal = share * len(size)
+    rest = np.append(np.cumsum(size[::-1])[::-1], 0.0)  # of those from k on
+    for k in range(math.ceil(goal)):
+        unit = rest[k] / (goal - k)
+        if size[k] <= unit:
+            return float(unit)
+    return float(size[min(len(size) - 1, int(goal))])
+
+
+SAMPLINGS = ("uniform", "goss", "mvs", "bayesian")

@@ -1,0 +1,95 @@
+"""What splits and leaves must keep to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from sapwood import kernels
+from sapwood.trees.records import Format, Records, Scale
+
+
+@dataclass(frozen=True)
+class Rules:
+    """A leaf's value is its Newton step, -G / (H + l2), shaped by the rules.
+
+    `max_step` bounds leaf values while splits are sought; `last_step` only in the end: it belongs to the loss.
+    """
+
+    min_samples_leaf: int = 20
+    min_hessian: float = 1e-3
+    min_gain: float = 0.0
+    l1: float = 0.0
+    l2: float = 0.0
+    max_step: float = math.inf
+    last_step: float = math.inf
+    path_smooth: float = 0.0
+    score_noise: float = 0.0
+    extra_trees: bool = False
+    feature_weights: np.ndarray | None = None  # (n_features,) float64
+    monotonic: np.ndarray | None = None  # (n_features,) int8
+
+    def constrain(self, workspace: kernels.Workspace, joint: bool) -> None:
+        """Tell a workspace what holds for all its trees; `joint`: one split for all nodes of a level."""
+        workspace.constrain(
+            l1=self.l1,
+            max_step=self.max_step,
+            smooth=self.path_smooth,
+            score_noise=self.score_noise,
+            extra=self.extra_trees,
+            joint=joint,
+            weights=self.feature_weights,
+            monotonic=self.monotonic,
+        )
+
+    def of_tree(self, form: Format) -> dict[str, float | int]:
+        """What a workspace is told for each tree: the units of its histograms differ."""
+        return {
+            "l2": self.l2,
+            "hessian_unit": form.hessian_unit,
+            "min_hessian": self.min_hessian,
+            "min_gain": self.min_gain / form.gradient_unit / form.gradient_unit,
+            "noise": form.noise,
+            "min_count": self.min_samples_leaf,
+            "gradient_unit": form.gradient_unit,
+        }
+
+    def allows(self, sums: tuple[np.ndarray, np.ndarray, np.ndarray], scale: Scale) -> np.ndarray:
+        """Whether nodes with these exact sums may be leaves."""
+        _, hessian, count = sums
+        return (count >= self.min_samples_leaf) & (hessian / (scale.hessian or 1.0) >= self.min_hessian)
+
+    def leaf_steps(self, sums: tuple[np.ndarray, np.ndarray, np.ndarray], records: Records, limits: Limits) -> np.ndarray:
+        """(n_leaves,) float64: the values of leaves with these exact sums of gradients, hessians and rows."""
+        gradient, hessian, count = sums
+        scale = records.scale
+        numerator = -gradient / scale.gradient
+        if self.l1:
+            numerator = np.sign(numerator) * np.maximum(np.abs(numerator) - self.l1, 0)
+        denominator = hessian / (scale.hessian or 1.0) + self.l2
+        steps = np.divide(numerator, denominator, out=np.zeros(len(gradient)), where=denominator > 0)
+        return self.shape_steps(steps, count, limits)
+
+    def shape_steps(self, steps: np.ndarray, count: np.ndarray, limits: Limits) -> np.ndarray:
+        """Steps as the rules and the leaves' limits allow them."""
+        most = min(self.max_step, self.last_step)
+        steps = np.clip(steps, -most, most)
+        if self.path_smooth:
+            weight = count / self.path_smooth
+            steps = (steps * weight + limits.anchor) / (weight + 1)
+        return np.clip(steps, limits.lower, limits.upper)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Of some leaves' values: bounds, and the value of each one's parent."""
+
+    lower: np.ndarray
+    upper: np.ndarray
+    anchor: np.ndarray
+
+    @classmethod
+    def of(cls, nodes: dict[str, np.ndarray], chosen: np.ndarray) -> Limits:
+        return cls(*(nodes[name][chosen] for name in ("lower", "upper", "anchor")))
