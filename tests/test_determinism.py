@@ -175,6 +175,11 @@ CASES = {
     "bayesian": small(regressor(sampling="bayesian"), WIDE, measures),
     "dart": small(regressor(boosting="dart", skip_drop=0.0, drop_rate=0.5), SINGLE, measures),
     "forest": small(regressor(boosting="forest", subsample=0.5), SINGLE, measures),
+    "exact": small(classifier(tree_method="exact"), WIDE, three_classes),
+    "large exact": large(regressor("poisson", tree_method="exact"), NARROW, counts),
+    "approx": small(regressor(tree_method="approx", max_bins=20), SINGLE, measures),
+    "large approx local": large(classifier(tree_method="approx", approx_proposal="local", subsample=0.5), NARROW, two_classes),
+    "many bins": small(regressor(max_bins=1_000), SINGLE, measures),
     "sampled bins": Case(regressor(max_iter=1), 210_000, 3, SINGLE, measures),
 }
 each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
@@ -217,8 +222,11 @@ def test_threads_leave_no_trace(case, n_jobs, eight_cpus, alone):
     assert case.fingerprint(n_jobs) == alone(case)
 
 
+IN_PAGES = {name: case for name, case in CASES.items() if case.estimator.tree_method == "hist" and case.estimator.max_bins <= 255}
+
+
 @pytest.mark.parametrize("n_pages", [3, 7])
-@each_case
+@pytest.mark.parametrize("case", IN_PAGES.values(), ids=IN_PAGES)
 def test_pages_leave_no_trace(case, n_pages, monkeypatch, eight_cpus, alone):
     expected = alone(case)
     build, built = Pages.build.__func__, []

@@ -240,7 +240,7 @@ class TestBins:
         ("parameters", "message"),
         [
             ({"max_bins": [2, 3]}, "max_bins has 2 numbers, but X has 5 features"),
-            ({"max_bins": {0: 1}}, "max_bins must be from 2 to 255; got 1 for the feature 0"),
+            ({"max_bins": {0: 1}}, "max_bins must be from 2 to 65535; got 1 for the feature 0"),
             ({"cut_points": {9: [1.0]}}, "cut_points gives the feature 9"),
             ({"cut_points": {0: [np.nan]}}, "cut_points of the feature 0 must be at most 254 finite numbers"),
             ({"feature_weights": [1.0]}, r"feature_weights has shape \(1,\), but X has 5 features"),
@@ -250,3 +250,77 @@ class TestBins:
     def test_errors(self, parameters, message):
         with pytest.raises(ValueError, match=message):
             regressor(**parameters)
+
+
+class TestMethods:
+    """tree_method: the same splits where the candidates are the same."""
+
+    ROUNDED = X.round(1)
+
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {},
+            {"grow_policy": "depthwise", "l2_regularization": 3.0},
+            {"subsample": 0.5},
+            {"sampling": "goss"},
+            {"boosting": "dart", "skip_drop": 0.0},
+            {"monotonic_cst": [1, 0, 0, 0, -1], "path_smooth": 2.0},
+            {"interaction_cst": "pairwise", "max_features": 0.6},
+            {"early_stopping": True, "max_leaf_nodes": None},
+            {"forced_splits": {"feature": 2, "threshold": 0.25}},
+        ],
+        ids=lambda parameters: ",".join(parameters),
+    )
+    @pytest.mark.parametrize("kind", ["squared_error", "absolute_error", "log_loss"])
+    def test_exact_equals_enough_bins(self, kind, parameters):
+        Estimator = BoostingClassifier if kind == "log_loss" else BoostingRegressor
+        y = CLASSES if kind == "log_loss" else Y
+        models = [Estimator(kind, max_iter=8, tree_method=method, **parameters).fit(self.ROUNDED, y).model_ for method in ("hist", "exact")]
+        names = ["feature", "left", "right", "missing_left", "value", "count", "gain"]
+        names += [] if "forced_splits" in parameters else ["threshold"]  # a forced one is kept to the letter only where it is a cut
+        for hist, exact in zip(*(model.trees for model in models), strict=True):
+            for name in names:
+                np.testing.assert_array_equal(getattr(exact, name), getattr(hist, name), err_msg=name)
+
+    def test_exact_equals_many_bins(self):
+        exact, many = regressor(tree_method="exact"), regressor(max_bins=65_535)
+        np.testing.assert_array_equal(exact.predict(X), many.predict(X))
+        assert many.model_.to_bytes() != regressor().model_.to_bytes()
+
+    def test_as_many_quantiles_as_rows_are_exact(self):
+        exact = regressor(tree_method="exact", min_samples_leaf=2)
+        for proposal in ("global", "local"):
+            approx = regressor(tree_method="approx", approx_proposal=proposal, max_bins=65_535, min_samples_leaf=2)
+            np.testing.assert_array_equal(approx.predict(X), exact.predict(X))
+
+    @pytest.mark.parametrize("proposal", ["global", "local"])
+    def test_approx(self, proposal):
+        few = regressor(tree_method="approx", approx_proposal=proposal, max_bins=8)
+        assert error(few) < 2 * error(FREE)
+        n_thresholds = [len(np.unique(tree.threshold[tree.feature == 0])) for tree in few.model_.trees]
+        assert (max(n_thresholds) <= 8) or proposal == "local"
+        assert error(regressor(tree_method="approx", approx_proposal=proposal)) < 1.25 * error(FREE)
+
+    def test_a_model_has_only_the_cut_points_it_uses(self):
+        model = regressor(tree_method="exact").model_
+        assert len(model.binning.cuts) < 2_000
+        for tree in model.trees:
+            inner = tree.feature >= 0
+            np.testing.assert_array_equal(model.binning.thresholds(tree.feature[inner], tree.bin[inner]), tree.threshold[inner])
+
+    def test_warm_start(self):
+        once = regressor(tree_method="exact", max_iter=20)
+        twice = BoostingRegressor(tree_method="exact", max_iter=10, warm_start=True).fit(X[TRAIN], Y[TRAIN])
+        twice.set_params(max_iter=20).fit(X[TRAIN], Y[TRAIN])
+        np.testing.assert_array_equal(twice.predict(X), once.predict(X))
+
+    @pytest.mark.parametrize("way", [{"tree_method": "exact"}, {"tree_method": "approx"}, {"max_bins": 1_000}], ids=str)
+    @pytest.mark.parametrize("other", [{"grow_policy": "symmetric"}, {"extra_trees": True}], ids=str)
+    def test_what_does_not_go_together(self, way, other):
+        (name,) = other
+        with pytest.raises(ValueError, match=rf"{name}=.* and .* do not go together"):
+            regressor(**way, **other)
+
+    def test_auto_is_hist(self):
+        assert regressor(tree_method="auto").model_.to_bytes() == FREE.model_.to_bytes()

@@ -113,6 +113,72 @@ Distinct distinct_values(const Table& table, int column, const double* weight) {
   return out;
 }
 
+namespace {
+
+// Sorts (key, row) by key, rows of a key in order.
+template <class Key>
+void sort_pairs(std::vector<std::pair<Key, uint32_t>>& pairs) {
+  constexpr int kBits = 11, kDigits = (8 * sizeof(Key) + kBits - 1) / kBits;
+  constexpr Key kMask = (1u << kBits) - 1;
+  std::vector<uint32_t> counts(kDigits << kBits);
+  for (auto [key, row] : pairs) {
+    for (int d = 0; d < kDigits; ++d) ++counts[(d << kBits) + ((key >> (d * kBits)) & kMask)];
+  }
+  std::vector<std::pair<Key, uint32_t>> other(pairs.size());
+  for (int d = 0; d < kDigits && !pairs.empty(); ++d) {
+    uint32_t* count = counts.data() + (d << kBits);
+    if (count[(pairs[0].first >> (d * kBits)) & kMask] == pairs.size()) continue;
+    uint32_t at = 0;
+    for (int i = 0; i < 1 << kBits; ++i) at += std::exchange(count[i], at);
+    for (const auto& pair : pairs) other[count[(pair.first >> (d * kBits)) & kMask]++] = pair;
+    pairs.swap(other);
+  }
+}
+
+template <class Number, class Key, class T>
+SortedColumn sort_column(const T* x, int64_t stride, int64_t n) {
+  std::vector<std::pair<Key, uint32_t>> pairs;
+  std::vector<uint32_t> missing;
+  pairs.reserve(n);
+  for (int64_t i = 0; i < n; ++i) {
+    const Number value = Number(x[i * stride]);
+    if (value == value) {
+      pairs.emplace_back(to_key<Number, Key>(value == 0 ? Number(0) : value), uint32_t(i));  // -0 is 0
+    } else {
+      missing.push_back(uint32_t(i));
+    }
+  }
+  sort_pairs(pairs);
+  SortedColumn out;
+  out.rows.reserve(n);
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    if (i == 0 || pairs[i].first != pairs[i - 1].first) out.values.push_back(double(from_key<Number>(pairs[i].first)));
+    out.rows.push_back({pairs[i].second, uint32_t(out.values.size() - 1)});
+  }
+  for (uint32_t row : missing) out.rows.push_back({row, kMissingRank});
+  return out;
+}
+
+}  // namespace
+
+std::vector<SortedColumn> sort_columns(const Table& table, int n_threads) {
+  std::vector<SortedColumn> columns(table.n_columns);
+  parallel(n_threads, table.n_columns, [&](int, Tasks& tasks) {
+    for (int64_t f; (f = tasks.claim()) >= 0;) {
+      with_number(table.type, [&](auto zero) {
+        using T = decltype(zero);
+        auto* x = static_cast<const T*>(table.data) + f * table.column_stride;
+        if constexpr (std::is_same_v<T, float>) {
+          columns[f] = sort_column<float, uint32_t>(x, table.row_stride, table.n_rows);
+        } else {
+          columns[f] = sort_column<double, uint64_t>(x, table.row_stride, table.n_rows);
+        }
+      });
+    }
+  });
+  return columns;
+}
+
 std::vector<std::vector<double>> find_cuts(const Table& table, const uint32_t* rows, int64_t n, const double* weight, int max_bins,
                                            int n_threads) {
   std::vector<std::vector<double>> cuts(table.n_columns);

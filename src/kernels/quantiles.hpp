@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "scoring.hpp"
+#include "sorted.hpp"
 
 namespace sapwood {
 
@@ -22,6 +23,9 @@ std::vector<double> cut_points(const Distinct& column, int max_bins);
 // The cut points of each column of a table, from the given n rows (or the first n, if null).
 std::vector<std::vector<double>> find_cuts(const Table& table, const uint32_t* rows, int64_t n, const double* weight, int max_bins,
                                            int n_threads);
+
+// The rows of each column by value.
+std::vector<SortedColumn> sort_columns(const Table& table, int n_threads);
 
 // The weighted quantile of y - raw in each leaf: the mean of the least value with at least, and the least with more than, that share of
 // the weight at or below it.

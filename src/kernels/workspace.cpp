@@ -28,8 +28,6 @@ void lock(std::atomic_flag& flag) {
   }
 }
 
-bool better(const Split& a, const Split& b) { return a.score > b.score || (a.score == b.score && a.feature < b.feature); }
-
 }  // namespace
 
 Buffer::Buffer(size_t size) {
@@ -105,10 +103,6 @@ void Workspace::make_scratch(int n) {
     s.table = Buffer(table);
     std::memset(s.table.as<char>(), 0, table);
   }
-}
-
-bool Workspace::can_split(const Node& node) const {
-  return node.sums.count >= 2 * rules_.min_count && (max_depth_ <= 0 || node.depth < max_depth_);
 }
 
 // A zeroed histogram for a node. Past the memory bound, the one whose node promises least is dropped: its children will be counted
@@ -289,30 +283,6 @@ void Workspace::take_sample(const int64_t* sample, int64_t n_sample) {
   }
 }
 
-Limits Workspace::with_value(Limits limits, const Sums& sums) const {
-  const f64x4 g = splat(double(sums.g) * rules_.gradient_unit), h = splat(double(sums.h) * rules_.hessian_unit);
-  limits.value = leaf_value(g, h, splat(double(sums.count)), rules_, extras_, limits)[0];
-  return limits;
-}
-
-// What the children's values must keep to: where the feature is monotonic, each stays on its side of the middle.
-void Workspace::limit_children(const Node& node, Node& left, Node& right) const {
-  Limits limits = node.limits;
-  limits.anchor = node.limits.value;
-  left.limits = with_value(limits, left.sums);
-  right.limits = with_value(limits, right.sums);
-  const int monotonic = extras_.monotonic.empty() ? 0 : extras_.monotonic[node.split.feature];
-  if (monotonic == 0) return;
-  const double middle = (left.limits.value + right.limits.value) / 2;
-  Limits& low = monotonic > 0 ? left.limits : right.limits;
-  Limits& high = monotonic > 0 ? right.limits : left.limits;
-  low.upper = std::min(low.upper, middle);
-  high.lower = std::max(high.lower, middle);
-  // A forced split may have them the wrong way round.
-  low.value = std::min(low.value, low.upper);
-  high.value = std::max(high.value, high.lower);
-}
-
 Sides Workspace::sides_of(const Split& split) const {
   Sides sides;
   const int missing_bin = layout_.missing[split.feature] ? layout_.missing_bin[split.feature] : -1;
@@ -322,6 +292,7 @@ Sides Workspace::sides_of(const Split& split) const {
 }
 
 bool Workspace::force(int node, int feature, int bin, bool missing_left) {
+  if (bin > 255) return false;
   Split split;
   split.feature = feature;
   split.bin = bin;
@@ -347,11 +318,8 @@ bool Workspace::force(int node, int feature, int bin, bool missing_left) {
     nodes_[0].sums = all;  // a root too small to be searched has none yet
     if (extras_.shape_values()) nodes_[0].limits = with_value(Limits{}, all);
   }
-  auto score = [&](const Sums& s) { return double(s.g) * double(s.g) / (double(s.h) * rules_.hessian_unit + rules_.l2 + 1e-300); };
-  const Sums right{all.g - split.left.g, all.h - split.left.h, all.count - split.left.count};
-  split.gain = std::max(score(split.left) + score(right) - score(all), 1e-300);
-  split.score = split.gain;
   nodes_[node].split = split;
+  set_forced_gain(node);
   return true;
 }
 
@@ -421,18 +389,10 @@ int Workspace::advance(const std::vector<int>& nodes, bool search, const uint8_t
     Node& node = nodes_[nodes[i]];
     job.node = nodes[i];
     job.implicit = implicit(job.node);
-    job.left = node.left = first_child + 2 * int(i);
-    job.right = node.right = job.left + 1;
-    Node& left = nodes_[job.left];
-    Node& right = nodes_[job.right];
-    left.parent = right.parent = job.node;
-    left.depth = right.depth = node.depth + 1;
-    left.buffer = right.buffer = 1 - node.buffer;
-    if (node.split.counted) {
-      left.sums = node.split.left;
-      right.sums = {node.sums.g - left.sums.g, node.sums.h - left.sums.h, node.sums.count - left.sums.count};
-    }
-    if (extras_.shape_values()) limit_children(node, left, right);
+    job.left = first_child + 2 * int(i);
+    job.right = job.left + 1;
+    make_children(job.node, job.left);
+    nodes_[job.left].buffer = nodes_[job.right].buffer = 1 - node.buffer;
     job.sides = sides_of(node.split);
     job.filled = std::make_unique<Filled[]>(2 * pages_.size());
   }
@@ -658,21 +618,6 @@ Bins Workspace::bins_of(uint32_t feature) const {
   return {layout_.places.of[feature], layout_.n_bins[feature] - layout_.missing[feature], bool(layout_.missing[feature])};
 }
 
-Sought Workspace::sought(int node, uint32_t feature) const {
-  Sought sought{rules_, extras_, nodes_[node].sums, nodes_[node].limits};
-  if (!extras_.monotonic.empty()) sought.monotonic = extras_.monotonic[feature];
-  if (extras_.extra) sought.random = random_of(node, feature, 0);
-  return sought;
-}
-
-// Keeps a feature's best split if it is better than the best so far.
-void Workspace::compare(Split& split, int node, Split& top) const {
-  split.score = split.gain;
-  if (!extras_.weights.empty()) split.score *= extras_.weights[split.feature];
-  if (extras_.score_noise > 0) split.score *= exp4(splat(extras_.score_noise * normal_of(node, uint32_t(split.feature))))[0];
-  if (split.gain > 0 && split.score > 0 && (top.gain <= 0 || better(split, top))) top = split;
-}
-
 // Turns the parent's histogram of a unit into the other child's.
 void Workspace::subtract_unit(int unit, int parent, int child) const {
   const int feature = int(layout_.places.members[layout_.member_begin[unit]]), words = format_.words();
@@ -798,12 +743,8 @@ void Workspace::find_splits(const std::vector<std::pair<int, int>>& work, const 
         const Split& split = best[(w * n_threads + t) * 2 + which];
         if (split.gain > 0 && (top.gain <= 0 || better(split, top))) top = split;
       }
-      nodes_[node].split = top;
+      take_split(node, top);
       if (top.gain <= 0 || is_small(node)) release_slot(node);
-      if (top.gain > 0 && !top.any_missing) {
-        // None missing here in training: a missing value goes where most rows go.
-        nodes_[node].split.missing_left = 2 * top.left.count > nodes_[node].sums.count;
-      }
     }
   }
 }
@@ -887,19 +828,6 @@ void Workspace::find_leaves(const std::vector<int>& leaves, void* leaf_of_row, i
       }
     });
   }
-}
-
-// Random bits of a node and a feature.
-uint32_t Workspace::random_of(int node, uint32_t feature, uint32_t which) const {
-  const uint64_t key = key_ + 0x9E3779B97F4A7C15ull * (uint64_t(node) + 1) + 0xD1B54A32D192ED03ull * which;
-  return hash_row(row_key(key, 0), feature);
-}
-
-// About a standard normal number: the sum of twelve uniform ones, less six.
-double Workspace::normal_of(int node, uint32_t feature) const {
-  int64_t sum = 0;
-  for (uint32_t k = 1; k <= 12; ++k) sum += random_of(node, feature, k);
-  return double(sum) / 4294967296.0 - 6.0;
 }
 
 bool Workspace::histogram(int node, int64_t* out) const {

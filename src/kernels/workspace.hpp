@@ -7,6 +7,7 @@
 
 #include "fixed.hpp"
 #include "layout.hpp"
+#include "growing.hpp"
 #include "splits.hpp"
 
 namespace sapwood {
@@ -28,21 +29,9 @@ class Buffer {
   std::unique_ptr<void, Free> memory_;
 };
 
-struct Node {
-  int32_t parent = -1, left = -1, right = -1, depth = 0;
-  int buffer = 0;      // which of the two row buffers holds its rows
-  int histogram = -1;  // its slot, or -1
-  Sums sums;           // in histogram units
-  Split split;
-  Limits limits;
-};
-
-class Workspace {
+class Workspace : public GrowingTree {
  public:
   Workspace(Layout layout, std::vector<Page> pages, int n_threads, int64_t max_histogram_bytes);
-
-  // Rules for all trees to come.
-  void constrain(Extras extras) { extras_ = std::move(extras); }
 
   // Takes the records of a new tree, (n_rows,) of 4 or 8 bytes, which it may change; finds the root's best split.
   //   sample  global ids of the rows to grow on, ascending; null for all
@@ -62,7 +51,7 @@ class Workspace {
   // The histogram of a node, as (n_cells, 3) gradient, hessian, count; false if it is not kept.
   bool histogram(int node, int64_t* out) const;
 
-  const std::vector<Node>& nodes() const { return nodes_; }
+  int n_features() const { return layout_.n_features; }
   const Layout& layout() const { return layout_; }
   int64_t n_rows() const { return n_rows_; }
 
@@ -98,18 +87,13 @@ class Workspace {
   bool implicit(int node) const { return node == 0 && sample_.empty(); }
   void take_sample(const int64_t* sample, int64_t n_sample);
   bool side_of(const Page& page, const Place& place, const Sides& sides, uint32_t row) const;
-  uint32_t random_of(int node, uint32_t feature, uint32_t which) const;
-  double normal_of(int node, uint32_t feature) const;
   Sides sides_of(const Split& split) const;
-  void limit_children(const Node& node, Node& left, Node& right) const;
-  Limits with_value(Limits limits, const Sums& sums) const;
   void find_leaves(const std::vector<int>& leaves, void* leaf_of_row, int leaf_size) const;
 
   Sums root_sums() const;
   Sums sum_rows() const;
   int take_slot(int node);
   void release_slot(int node);
-  bool can_split(const Node& node) const;
   bool is_small(int node) const { return nodes_[node].sums.count <= kFewRows && !extras_.joint; }
   void read_rows(int node, int group, FewRows& out) const;
   void make_scratch(int n);
@@ -120,9 +104,7 @@ class Workspace {
   void build_histograms(std::vector<Job>& jobs);
   void find_splits(const std::vector<std::pair<int, int>>& work, const uint8_t* allowed, int first_child);
   void find_joint_split(const std::vector<std::pair<int, int>>& work, const uint8_t* allowed, int first_child);
-  Sought sought(int node, uint32_t feature) const;
   Bins bins_of(uint32_t feature) const;
-  void compare(Split& split, int node, Split& top) const;
   void subtract_unit(int unit, int parent, int child) const;
 
   Layout layout_;
@@ -131,12 +113,7 @@ class Workspace {
   int64_t n_rows_ = 0;
   int record_size_ = sizeof(Pair);
   Format format_;
-  Rules rules_;
-  Extras extras_;
-  uint64_t key_ = 0;
   std::vector<std::vector<uint32_t>> sample_;  // of each page: the rows to grow on; empty if all
-  int max_depth_ = 0;
-  std::vector<Node> nodes_;
   std::vector<Range> ranges_;  // (n_nodes, n_pages)
   Buffer row_buffers_[2];
   Buffer spare_records_;

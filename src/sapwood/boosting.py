@@ -10,6 +10,7 @@ import numpy as np
 
 from sapwood.callbacks import Callback, Round
 from sapwood.data.pages import Pages
+from sapwood.data.sorted import SortedRows
 from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.modes import Mode, Training
@@ -24,7 +25,7 @@ MASK = (1 << 64) - 1
 class Rows:
     """Binned rows with their targets, and the raw predictions for them so far."""
 
-    pages: Pages
+    pages: Pages | SortedRows
     y: np.ndarray  # (n_rows,) float64
     weight: np.ndarray | None  # (n_rows,) float64
     raw: np.ndarray = field(init=False)  # (n_outputs, n_rows) float64; training fills it
@@ -60,19 +61,20 @@ def train(
         now = mode.before_round(round_)
         for output, records in enumerate(loss.records(rows.y, now, weight, n_threads, sampler.headroom)):
             key = tree_key(seed, len(model.trees))
-            tree = grow_tree(workspace, model.binning, records, config, key, leaves, sampler.draw(records, key, n_threads))
+            tree = grow_tree(workspace, rows.pages.binning, records, config, key, leaves, sampler.draw(records, key, n_threads))
             if loss.renews_leaves:
                 steps = leaves.by_group(partial(loss.leaf_values, rows.y, now, rows.weight, n_threads=n_threads))
                 tree.value[leaves.nodes] = config.rules.shape_steps(steps, leaves.count, leaves.limits) * config.learning_rate
             model.append(tree)
             leaves.add_values(tree.value[leaves.nodes], raw[output], n_threads)
             if validation is not None:
-                model.add_tree(tree, validation.pages, validation.raw[output], n_threads)
+                validation.pages.add_tree(tree, validation.raw[output], n_threads)
         mode.after_round(round_)
         # Every callback hears every round.
         if any(callback.after_round(Round(round_ + 1, model, rows, validation, loss)) for callback in callbacks):
             break
     mode.finish()
+    rows.pages.finish(model)
     return model
 
 

@@ -48,7 +48,7 @@ COMMON = {
     "min_samples_leaf": Parameter(20, [_positive(Integral)], "The fewest training rows in a leaf."),
     "l2_regularization": Parameter(0.0, [_positive(Real, low=0)], "Added to a leaf's hessian: larger means smaller steps."),
     "max_features": Parameter(1.0, [_positive(Real, "right", 0, 1)], "The share of features, drawn at random, that each node may split on."),
-    "max_bins": Parameter(255, [Number(Integral, 2, 255, closed="both"), dict, "array-like"], "The most bins of a feature, besides the one for missing values; or a number for each feature (a dict: for some)."),
+    "max_bins": Parameter(255, [Number(Integral, 2, 65_535, closed="both"), dict, "array-like"], "The most bins of a feature, besides the one for missing values; or a number for each feature (a dict: for some)."),
     "categorical_features": Parameter("from_dtype", ["array-like", StrOptions({"from_dtype"}), None], "Not yet: leave at the default."),
     "monotonic_cst": Parameter(None, ["array-like", dict, None], "1 where predictions must not fall as a feature rises, -1 where they must not rise, 0 else: for each feature, or a dict from names or positions."),
     "interaction_cst": Parameter(None, [list, tuple, set, StrOptions({"pairwise", "no_interactions"}), None], "Groups of features that may meet on a path; 'pairwise', 'no_interactions'."),
@@ -85,6 +85,8 @@ COMMON = {
     "cut_points": Parameter(None, [dict, None], "From names or positions of features to their cut points, instead of those found in the data."),
     "min_rows_in_bin": Parameter(1, [_positive(Integral)], "The fewest rows in a bin."),
     "bin_sample_rows": Parameter(200_000, [_positive(Integral)], "The most rows that decide on cut points."),
+    "tree_method": Parameter("hist", [StrOptions({"hist", "exact", "approx", "auto"})], "How splits are found: hist: on bins; exact: on every value; approx: on quantiles, weighted by hessians, proposed anew for each tree; auto: hist."),
+    "approx_proposal": Parameter("global", [StrOptions({"global", "local"})], "tree_method='approx': whether max_bins quantiles are proposed once for a tree or again for each node."),
 }  # fmt: skip
 
 REGRESSOR = {

@@ -21,10 +21,11 @@ from sapwood.boosting import Rows, train
 from sapwood.callbacks import Callback, EarlyStopping, Progress, Round
 from sapwood.checks import check_finite, check_labels, check_numbers, refuse_mask
 from sapwood.data.pages import Pages
+from sapwood.data.sorted import SortedRows
 from sapwood.data.tables import ArrayTable, Table, check_duplicate_names, check_order, frame_table, is_frame
 from sapwood.losses import CLASSIFICATION, OLDER_NAMES, REGRESSION, Loss
 from sapwood.model import Model
-from sapwood.plan import make_binning, make_mode, make_row_sampler, make_tree_config
+from sapwood.plan import make_builder, make_mode, make_row_sampler, make_tree_config
 from sapwood.resolve import Features
 from sapwood.threads import resolve_threads
 
@@ -111,13 +112,13 @@ class BaseBoosting(BaseEstimator):
         ways = make_row_sampler(self), make_mode(self)
         forced = resolve.forced_splits(self.forced_splits, features)
         tree_config = make_tree_config(self, features, loss, weight, rows)
-        binning = previous.binning if previous else make_binning(self, table, features, weight, rows, seed, n_threads, forced)
-        pages = Pages.build(table, binning, n_threads)
+        build = make_builder(self, table, features, weight, rows, seed, n_threads, forced, previous)
+        pages = build(table)
         train_rows = _take(pages, y, weight, rows)
         val_table, val_rows = None, None
         if validation is not None:
             val_table, val_y, val_weight, chosen = validation
-            val_rows = _take(pages if val_table is table else Pages.build(val_table, binning, n_threads), val_y, val_weight, chosen)
+            val_rows = _take(pages if val_table is table else build(val_table), val_y, val_weight, chosen)
         del pages
 
         callbacks: list[Callback] = []
@@ -132,7 +133,7 @@ class BaseBoosting(BaseEstimator):
         if model is not None:
             model.trees, model.best_round = list(model.trees), None
         if forced is not None:
-            tree_config = replace(tree_config, forced=forced.on(binning))
+            tree_config = replace(tree_config, forced=forced.on(train_rows.pages.binning))
         self.model_ = train(train_rows, val_rows, loss, tree_config, self.max_iter, seed, n_threads, callbacks, model, *ways)
         self.do_early_stopping_ = stops
         self.train_score_ = np.array(stopping.train_scores if stopping else [])
@@ -374,6 +375,8 @@ class BoostingRegressor(RegressorMixin, BaseBoosting):
         cut_points=None,
         min_rows_in_bin=1,
         bin_sample_rows=200_000,
+        tree_method="hist",
+        approx_proposal="global",
     ) -> None:
         self.loss = loss
         self.quantile = quantile
@@ -421,6 +424,8 @@ class BoostingRegressor(RegressorMixin, BaseBoosting):
         self.cut_points = cut_points
         self.min_rows_in_bin = min_rows_in_bin
         self.bin_sample_rows = bin_sample_rows
+        self.tree_method = tree_method
+        self.approx_proposal = approx_proposal
 
     def predict(self, X: Any) -> np.ndarray:
         """(n_rows,) float64: the predicted targets."""
@@ -524,6 +529,8 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting):
         cut_points=None,
         min_rows_in_bin=1,
         bin_sample_rows=200_000,
+        tree_method="hist",
+        approx_proposal="global",
         class_weight=None,
     ) -> None:
         self.loss = loss
@@ -571,6 +578,8 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting):
         self.cut_points = cut_points
         self.min_rows_in_bin = min_rows_in_bin
         self.bin_sample_rows = bin_sample_rows
+        self.tree_method = tree_method
+        self.approx_proposal = approx_proposal
         self.class_weight = class_weight
 
     def predict(self, X: Any) -> np.ndarray:
@@ -647,7 +656,7 @@ def is_frame_like(X: Any) -> bool:
     return hasattr(X, "shape") and hasattr(X, "columns")
 
 
-def _take(pages: Pages, y: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None) -> Rows:
+def _take(pages: Pages | SortedRows, y: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None) -> Rows:
     if rows is None:
         return Rows(pages, y, weight)
     return Rows(pages.take(rows), y[rows], None if weight is None else weight[rows])

@@ -8,6 +8,7 @@ import numpy as np
 
 from sapwood import kernels
 from sapwood.data.pages import Pages
+from sapwood.data.sorted import SortedRows
 from sapwood.model import Model
 
 MASK = (1 << 64) - 1
@@ -18,14 +19,14 @@ class Training:
     """What a mode may look at and change: the model so far, and the raw predictions for training and validation rows."""
 
     model: Model
-    rows: list[tuple[Pages, np.ndarray]]  # binned rows and their raw predictions, the training rows first
+    rows: list[tuple[Pages | SortedRows, np.ndarray]]  # binned rows and their raw predictions, the training rows first
     seed: int
     n_threads: int
 
     def add(self, tree: int, factor: float) -> None:
         """Add a factor times a tree of the model to all raw predictions."""
         for pages, raw in self.rows:
-            self.model.add_tree(self.model.trees[tree], pages, raw[tree % self.model.n_outputs], self.n_threads, factor)
+            pages.add_tree(self.model.trees[tree], raw[tree % self.model.n_outputs], self.n_threads, factor)
 
 
 class Mode:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from sapwood import kernels, resolve
-from sapwood.data.binning import Binning
+from sapwood.data.binning import MAX_CUTS, Binning
+from sapwood.data.pages import Pages
+from sapwood.data.sorted import ALL, GLOBAL, LOCAL, SortedRows
 from sapwood.data.tables import Table
 from sapwood.losses import Loss
+from sapwood.model import Model
 from sapwood.modes import Dart, Forest, Mode
 from sapwood.resolve import Features, Wanted
 from sapwood.sampling.features import FeaturePolicy
@@ -38,6 +43,42 @@ def make_binning(
     if given:
         binning = Binning([given.get(f, binning.of(f)) for f in range(table.n_features)])
     return binning if forced is None else binning.with_cuts(forced.cut_points())
+
+
+def make_builder(
+    e: Any,
+    table: Table,
+    features: Features,
+    weight: np.ndarray | None,
+    rows: np.ndarray | None,
+    seed: int,
+    n_threads: int,
+    forced: Wanted | None,
+    previous: Model | None,
+) -> Callable[[Table], Pages | SortedRows]:
+    """What turns tables into rows that trees grow on: bins, or sorted columns."""
+    if e.tree_method in ("exact", "approx"):
+        _refuse_with_sorted(e, f"tree_method={e.tree_method!r}")
+        proposal = ALL if e.tree_method == "exact" else {"global": GLOBAL, "local": LOCAL}[e.approx_proposal]
+        most = 1
+        if proposal != ALL:
+            if not isinstance(e.max_bins, Integral):
+                raise ValueError(f"max_bins must be one number with tree_method='approx'; got {e.max_bins!r}")
+            most = int(e.max_bins)
+        return lambda table: SortedRows(table, n_threads, proposal=proposal, n_quantiles=most)
+    binning = previous.binning if previous else make_binning(e, table, features, weight, rows, seed, n_threads, forced)
+    if np.diff(binning.begin).max(initial=0) > MAX_CUTS:
+        _refuse_with_sorted(e, "max_bins above 255")
+        return lambda table: SortedRows(table, n_threads, binning=binning)
+    return lambda table: Pages.build(table, binning, n_threads)
+
+
+def _refuse_with_sorted(e: Any, what: str) -> None:
+    """Raise for what sorted columns cannot do."""
+    if e.grow_policy == "symmetric":
+        raise ValueError(f"grow_policy='symmetric' and {what} do not go together: a level's split is sought in histograms")
+    if e.extra_trees:
+        raise ValueError(f"extra_trees=True and {what} do not go together: thresholds are drawn from bins")
 
 
 def make_tree_config(e: Any, features: Features, loss: Loss, weight: np.ndarray | None, rows: np.ndarray | None) -> TreeConfig:

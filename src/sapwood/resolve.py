@@ -15,6 +15,7 @@ from sapwood.data.binning import MAX_CUTS, Binning
 from sapwood.sampling.features import AtMost, Groups, Interactions
 from sapwood.trees.forced import ForcedSplit
 
+DEFAULT_BINS, MAX_BINS = 255, 65_535  # of a feature
 MONOTONIC = {"pos": 1, "neg": -1, "no_cst": 0, "increasing": 1, "decreasing": -1, "none": 0}
 
 
@@ -133,9 +134,8 @@ class Wanted:
                 yield from below.cut_points()
 
     def on(self, binning: Binning) -> ForcedSplit:
-        """The same on bins. Thresholds that are no cut points (a model that goes on has its own) become the nearest."""
-        cuts = binning.of(self.feature)
-        at = int(np.argmin(np.abs(cuts - self.threshold))) if len(cuts) else 0
+        """The same on bins."""
+        at = binning.bin_at(self.feature, self.threshold)
         below = [None if wanted is None else wanted.on(binning) for wanted in (self.left, self.right)]
         return ForcedSplit(self.feature, at, self.missing_left, *below)
 
@@ -171,12 +171,12 @@ def bins_of_features(value: Any, features: Features) -> np.ndarray:
     """(n_features,) int: the most bins of each feature."""
     if isinstance(value, Integral):
         return np.full(features.n_features, int(value))
-    out = np.full(features.n_features, MAX_CUTS + 1)
+    out = np.full(features.n_features, DEFAULT_BINS)
     given = value.items() if isinstance(value, Mapping) else enumerate(value)
     if not isinstance(value, Mapping) and len(value) != features.n_features:
         raise ValueError(f"max_bins has {len(value)} numbers, but X has {features.n_features} features")
     for feature, most in given:
-        if isinstance(most, bool) or not isinstance(most, Integral) or not 2 <= int(most) <= MAX_CUTS + 1:
-            raise ValueError(f"max_bins must be from 2 to {MAX_CUTS + 1}; got {most!r} for the feature {feature!r}")
+        if isinstance(most, bool) or not isinstance(most, Integral) or not 2 <= int(most) <= MAX_BINS:
+            raise ValueError(f"max_bins must be from 2 to {MAX_BINS}; got {most!r} for the feature {feature!r}")
         out[features.position(feature, "max_bins")] = most
     return out

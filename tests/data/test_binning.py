@@ -27,8 +27,7 @@ def test_fit_equals_twin(dtype, n_features):
             np.testing.assert_array_equal(cuts, twin.cut_points(x[chosen, f], 30, own))
 
 
-def test_many_rows_are_sampled(monkeypatch):
-    monkeypatch.setattr(module, "SAMPLE_ROWS", 500)
+def test_many_rows_are_sampled():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(4000, 2))
     for rows in (None, np.flatnonzero(rng.random(4000) < 0.5)):
@@ -36,7 +35,7 @@ def test_many_rows_are_sampled(monkeypatch):
         picked = module.kernels.sample_rows(n, 0, 500 / n, 7)
         assert 400 < len(picked) < 600
         chosen = x[picked if rows is None else rows[picked]]
-        for f, cuts in enumerate(cuts_of(Binning.fit(ArrayTable(x), 30, None, rows, 7, 1))):
+        for f, cuts in enumerate(cuts_of(Binning.fit(ArrayTable(x), 30, None, rows, 7, 1, sample_rows=500))):
             np.testing.assert_array_equal(cuts, twin.cut_points(chosen[:, f], 30))
 
 

@@ -43,6 +43,11 @@ class Binning:
         """The cut points of a feature."""
         return self.cuts[self.begin[feature] : self.begin[feature + 1]]
 
+    def bin_at(self, feature: int, threshold: float) -> int:
+        """The last bin whose values are at most a threshold that is a cut point; the nearest cut's, if it is none."""
+        cuts = self.of(feature)
+        return int(np.argmin(np.abs(cuts - threshold))) if len(cuts) else 0
+
     def with_cuts(self, wanted: Iterable[tuple[int, float]]) -> Binning:
         """The same with these cut points too; where a feature would have too many, each replaces the nearest other one."""
         cuts = [self.of(f) for f in range(self.n_features)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,10 @@ from sapwood import kernels
 from sapwood.data.binning import Binning
 from sapwood.data.storage import BESIDE, Storage, bin_rows
 from sapwood.data.tables import Table
+
+if TYPE_CHECKING:
+    from sapwood.model import Model
+    from sapwood.trees.tree import Tree
 
 GROUP_COLUMNS = 64  # columns side by side in a row of bins: one cache line
 BLOCK_BYTES = 1 << 22  # of rows binned at a time, before they are stored
@@ -100,6 +105,20 @@ class Pages:
         """The same rows in several pages."""
         pages = [page.take(rows) for page in self.pages for rows in np.array_split(np.arange(page.n_rows), n_pages)]
         return Pages(self.binning, self.storage, pages, self.missing, self.width)
+
+    def add_tree(self, tree: Tree, raw: np.ndarray, n_threads: int, factor: float = 1.0) -> None:
+        """Add one tree's values, times a factor, to the raw predictions, (n_rows,)."""
+        start = 0
+        value = tree.value if factor == 1.0 else tree.value * factor
+        nodes = (tree.feature, tree.bin, tree.left, tree.right, tree.missing_left, value)
+        for page in self.pages:
+            shape = page.n_rows, self.width, page.codes.shape[2], self.binning.missing_bins
+            out = raw[start : start + page.n_rows]
+            kernels.add_tree(page.codes.reshape(-1), *shape, *nodes, out, n_threads, self.storage.places, page.lists)
+            start += page.n_rows
+
+    def finish(self, model: Model) -> None:
+        """Training is over."""
 
     def workspace(self, n_threads: int) -> kernels.Workspace:
         """The native state in which trees grow on these rows."""

@@ -11,6 +11,7 @@ import numpy as np
 from sapwood import kernels
 from sapwood.data.binning import Binning
 from sapwood.data.pages import Pages
+from sapwood.data.sorted import SortedRows
 from sapwood.data.tables import Table
 from sapwood.model import file
 from sapwood.trees.tree import Tree
@@ -102,23 +103,12 @@ class Model:
         kernels.apply_link(self.link, raw, n_threads)
         return raw
 
-    def start_raw(self, pages: Pages, n_threads: int) -> np.ndarray:
-        """(n_outputs, n_rows) float64: the raw predictions for binned rows with all trees so far."""
-        raw = np.repeat(self.base_score[:, None], pages.n_rows, axis=1)
+    def start_raw(self, rows: Pages | SortedRows, n_threads: int) -> np.ndarray:
+        """(n_outputs, n_rows) float64: the raw predictions for rows with all trees so far."""
+        raw = np.repeat(self.base_score[:, None], rows.n_rows, axis=1)
         for t, tree in enumerate(self.trees):
-            self.add_tree(tree, pages, raw[t % self.n_outputs], n_threads)
+            rows.add_tree(tree, raw[t % self.n_outputs], n_threads)
         return raw
-
-    def add_tree(self, tree: Tree, pages: Pages, raw: np.ndarray, n_threads: int, factor: float = 1.0) -> None:
-        """Add one tree's values, times a factor, to the raw predictions, (n_rows,), of binned rows."""
-        start = 0
-        value = tree.value if factor == 1.0 else tree.value * factor
-        nodes = (tree.feature, tree.bin, tree.left, tree.right, tree.missing_left, value)
-        for page in pages.pages:
-            shape = page.n_rows, pages.width, page.codes.shape[2], self.binning.missing_bins
-            out = raw[start : start + page.n_rows]
-            kernels.add_tree(page.codes.reshape(-1), *shape, *nodes, out, n_threads, pages.storage.places, page.lists)
-            start += page.n_rows
 
     def importances(self, kind: str = "gain") -> np.ndarray:
         """(n_features,) float64: the total gain of splits on each feature, their number, or the training rows they sent on ("cover")."""

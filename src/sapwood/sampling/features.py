@@ -77,7 +77,7 @@ class TreeFeatures:
         """(n_features,) uint8, 1 for those the root may split on; None for all."""
         return None
 
-    def of_children(self, nodes: list[int], workspace: kernels.Workspace) -> np.ndarray | None:
+    def of_children(self, nodes: list[int], workspace: kernels.GrowingTree) -> np.ndarray | None:
         """(2 * n_nodes, n_features) uint8 for the children of nodes about to be split; None for all."""
         return None
 
@@ -92,7 +92,7 @@ class SomeFeatures(TreeFeatures):
         self.paths.append((0, 0, frozenset()))
         return self._allowed(*self.paths[0])
 
-    def of_children(self, nodes: list[int], workspace: kernels.Workspace) -> np.ndarray:
+    def of_children(self, nodes: list[int], workspace: kernels.GrowingTree) -> np.ndarray:
         out = []
         for node, feature in zip(nodes, workspace.split_features(nodes), strict=True):
             _, depth, path = self.paths[node]

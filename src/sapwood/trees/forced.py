@@ -20,12 +20,12 @@ class ForcedSplit:
     left: ForcedSplit | None = None
     right: ForcedSplit | None = None
 
-    def grow(self, workspace: kernels.Workspace, frontier: Frontier, features: TreeFeatures) -> None:
+    def grow(self, workspace: kernels.GrowingTree, frontier: Frontier, features: TreeFeatures) -> None:
         """Split the root and what is below it as told, as far as the frontier has room."""
         waiting: deque[tuple[int, ForcedSplit | None]] = deque([(0, self)])
         while waiting and not frontier.full:
             node, split = waiting.popleft()
-            if split is None or not workspace.force(node, split.feature, split.bin, split.missing_left):
+            if split is None or split.bin < 0 or not workspace.force(node, split.feature, split.bin, split.missing_left):
                 continue
             frontier.take(node)
             first, gains = workspace.advance([node], True, features.of_children([node], workspace))

@@ -32,7 +32,7 @@ class TreeConfig:
 
 
 def grow_tree(
-    workspace: kernels.Workspace,
+    workspace: kernels.GrowingTree,
     binning: Binning,
     records: Records,
     config: TreeConfig,
@@ -58,7 +58,7 @@ def grow_tree(
 
 
 def _finish(
-    workspace: kernels.Workspace,
+    workspace: kernels.GrowingTree,
     binning: Binning,
     records: Records,
     form: Format,

@@ -31,7 +31,7 @@ class Rules:
     feature_weights: np.ndarray | None = None  # (n_features,) float64
     monotonic: np.ndarray | None = None  # (n_features,) int8
 
-    def constrain(self, workspace: kernels.Workspace, joint: bool) -> None:
+    def constrain(self, workspace: kernels.GrowingTree, joint: bool) -> None:
         """Tell a workspace what holds for all its trees; `joint`: one split for all nodes of a level."""
         workspace.constrain(
             l1=self.l1,

@@ -1,0 +1,121 @@
+"""Rows sorted by every feature: what exact and approximate split finding work on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sapwood import kernels
+from sapwood.data.binning import Binning
+from sapwood.data.tables import Table
+
+if TYPE_CHECKING:
+    from sapwood.model import Model
+    from sapwood.trees.tree import Tree
+
+FEATURES_AT_ONCE = 16  # so that an interrupt need not wait long
+MISSING = np.uint32(0xFFFFFFFF)  # the rank of a missing value
+ALL, GLOBAL, LOCAL = range(3)  # the kernel's numbers: which values are candidates
+
+
+class Ranks(Binning):
+    """Every distinct value has a bin: its rank. A split after a rank stands for the middle of its value and the next."""
+
+    def __init__(self, values: list[np.ndarray]) -> None:
+        super().__init__([_halfway(v[:-1], v[1:]) for v in values])
+        self.values = values
+
+    def bin_at(self, feature: int, threshold: float) -> int:
+        return int(np.searchsorted(self.values[feature], threshold, side="right")) - 1
+
+
+class SortedRows:
+    """The rows of a table (or some of them), sorted by each feature when a tree is first grown on them.
+
+    Parameters
+    ----------
+    rows : the rows to take, ascending; None for all
+    binning : cut points whose bins are the candidates; None: every distinct value is one
+    proposal : ALL candidates; or those at quantiles, weighted by hessians: GLOBAL, of all rows; LOCAL, of each node's
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        n_threads: int,
+        rows: np.ndarray | None = None,
+        binning: Binning | None = None,
+        proposal: int = ALL,
+        n_quantiles: int = 1,
+    ) -> None:
+        self.table, self.rows, self.n_threads = table, rows, n_threads
+        self.proposal, self.n_quantiles = proposal, n_quantiles
+        self.n_rows = table.n_rows if rows is None else len(rows)
+        self._given = binning
+        self._sorted: tuple[list[np.ndarray], Binning, list[int]] | None = None
+
+    def take(self, rows: np.ndarray) -> SortedRows:
+        """Some of the rows, in ascending order."""
+        chosen = rows if self.rows is None else self.rows[rows]
+        return SortedRows(self.table, self.n_threads, chosen, self._given, self.proposal, self.n_quantiles)
+
+    @property
+    def binning(self) -> Binning:
+        return self._sort()[1]
+
+    def workspace(self, n_threads: int) -> kernels.SortedTree:
+        """The native state in which trees grow on these rows."""
+        columns, _, n_values = self._sort()
+        return kernels.SortedTree(columns, n_values, n_threads, self.proposal, self.n_quantiles)
+
+    def add_tree(self, tree: Tree, raw: np.ndarray, n_threads: int, factor: float = 1.0) -> None:
+        """Add one tree's values, times a factor, to the raw predictions, (n_rows,)."""
+        begin = np.array([0, len(tree.feature)], dtype=np.int64)
+        nodes = tree.feature, tree.threshold, tree.left, tree.right, tree.missing_left, tree.value * factor
+        scorer = kernels.Scorer(begin, *nodes, self.table.n_features, 1)
+        for block in self.table.row_blocks():
+            if self.rows is None:
+                scorer.add(self.table.dense(block), 0, 1, raw[block, None], n_threads)
+            else:
+                a, b = np.searchsorted(self.rows, [block.start, block.stop])
+                chosen = self.table.dense(block)[self.rows[a:b] - block.start]
+                scorer.add(chosen, 0, 1, raw[a:b, None], n_threads)
+
+    def finish(self, model: Model) -> None:
+        """Leave the model only the cut points that its trees use."""
+        used: list[set[float]] = [set() for _ in range(model.n_features)]
+        for tree in model.trees:
+            for feature, threshold in zip(tree.feature, tree.threshold, strict=True):
+                if feature >= 0 and np.isfinite(threshold):
+                    used[feature].add(float(threshold))
+        model.binning = Binning([np.array(sorted(cuts)) for cuts in used])
+        for tree in model.trees:
+            for node in np.flatnonzero(tree.feature >= 0):
+                tree.bin[node] = np.searchsorted(model.binning.of(tree.feature[node]), tree.threshold[node], side="left")
+
+    def _sort(self) -> tuple[list[np.ndarray], Binning, list[int]]:
+        if self._sorted is None:
+            columns, values = [], []
+            for first, last in self.table.runs(FEATURES_AT_ONCE):
+                chosen = slice(0, self.table.n_rows) if self.rows is None else self.rows
+                for column, distinct in kernels.sort_columns(self.table.read(chosen, first, last), self.n_threads):
+                    columns.append(column)
+                    values.append(distinct)
+            binning: Binning
+            if self._given is None:
+                binning, n_values = Ranks(values), [max(1, len(v)) for v in values]
+            else:
+                binning, n_values = self._given, (np.diff(self._given.begin) + 1).tolist()
+                for f, column in enumerate(columns):
+                    bins = np.append(np.searchsorted(binning.of(f), values[f], side="left"), MISSING).astype(np.uint32)
+                    column[:, 1] = bins[np.minimum(column[:, 1], len(values[f]))]
+            self._sorted = columns, binning, n_values
+        return self._sorted
+
+
+def _halfway(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The numbers halfway between each two, or the lower ones where that would not keep them apart."""
+    with np.errstate(invalid="ignore"):
+        middle = low / 2 + high / 2
+    return np.where((middle >= low) & (middle < high), middle, low)
