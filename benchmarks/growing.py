@@ -168,6 +168,9 @@ def report(results: Results) -> list[str]:
         [key, number(results.least(NAME, "speed", key, "fit")), number(results.least(NAME, "speed", key, "predict"))]
         for key in results.get(NAME, "speed") or {}
     ]
+    targets = [
+        [what, ratio(found), f">= {ratio(asked)}", "" if goal is None else ratio(goal)] for what, found, asked, goal in ratios(results)
+    ]
     return [
         "## Ways to grow",
         "",
@@ -180,8 +183,5 @@ def report(results: Results) -> list[str]:
         "",
         *table(["", "ours", "theirs", "", "ours - theirs"], rows),
         "",
-        *table(
-            ["", "measured", "asked", "goal"],
-            [[what, ratio(m), f">= {ratio(a)}", "" if g is None else ratio(g)] for what, m, a, g in ratios(results)],
-        ),
+        *table(["", "measured", "asked", "goal"], targets),
     ]

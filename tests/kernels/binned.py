@@ -117,3 +117,18 @@ class Gradients:
         rules = {"min_count": 1, "max_depth": 0, "allowed": None} | rules
         form = {"count_bits": self.count_bits, "gradient_shift": self.gradient_shift, "hessian_shift": self.hessian_shift}
         return workspace.start(records=self.records(), mode=self.mode, key=self.key, **form, **rules)
+
+
+def grow(tree, gradients, n_splits, **rules):
+    """Split the node of the highest gain again and again. Returns the nodes, which of them are leaves, their sums, and each row's leaf."""
+    gains = {0: gradients.start(tree, **rules)}
+    for _ in range(n_splits):
+        node = max(gains, key=gains.get)
+        if gains.pop(node) <= 0:
+            break
+        first, found = tree.advance([node], True, None)
+        gains |= {first + i: gain for i, gain in enumerate(found)}
+    nodes = tree.nodes()
+    leaves = np.flatnonzero(nodes["left"] < 0)
+    of_row = np.zeros(4 * len(gradients.gradient), dtype=np.uint8)
+    return nodes, leaves, tree.finish(leaves.tolist(), of_row, 4), of_row.view(np.uint32)

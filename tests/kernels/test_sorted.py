@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.kernels.binned import MODES, NARROW, WIDE, Gradients
+from tests.kernels.binned import MODES, NARROW, WIDE, Gradients, grow
 from tests.reference import splits as twin
 
 MISSING = 0xFFFFFFFF
@@ -82,21 +82,6 @@ def test_the_best_of_all_splits(kernels, mode, seed, n_rows, min_count, l2):
         assert best <= 1e-9 * scale
 
 
-def grow(tree, gradients, n_splits=10, **rules):
-    gains = {0: gradients.start(tree, **rules)}
-    for _ in range(n_splits):
-        node = max(gains, key=gains.get)
-        if gains.pop(node) <= 0:
-            break
-        first, found = tree.advance([node], True, None)
-        gains |= {first + i: gain for i, gain in enumerate(found)}
-    nodes = tree.nodes()
-    leaves = np.flatnonzero(nodes["left"] < 0)
-    of_row = np.zeros(4 * len(gradients.gradient), dtype=np.uint8)
-    sums = tree.finish(leaves.tolist(), of_row, 4)
-    return nodes, leaves, sums, of_row.view(np.uint32)
-
-
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 @pytest.mark.parametrize("sampled", [False, True])
 def test_leaves_hold_their_rows(kernels, mode, sampled):
@@ -104,7 +89,7 @@ def test_leaves_hold_their_rows(kernels, mode, sampled):
     x = random_table(rng, 3_000)
     gradients = Gradients.random(rng, 3_000, mode)
     sample = np.flatnonzero(rng.random(3_000) < 0.4) if sampled else None
-    nodes, leaves, sums, of_row = grow(make(kernels, x, 2), gradients, min_count=5, sample=sample)
+    nodes, leaves, sums, of_row = grow(make(kernels, x, 2), gradients, 10, min_count=5, sample=sample)
     bins, n_bins, missing = ranks_of(kernels, x)
     assert len(leaves) == 11
     for row in range(0, 3_000, 7):
@@ -127,7 +112,7 @@ def test_threads_leave_no_trace(kernels, proposal):
     rng = np.random.default_rng(4)
     x = rng.normal(size=(5_000, 6))
     gradients = Gradients.random(rng, 5_000, NARROW)
-    once, threaded = (grow(make(kernels, x, n, proposal=proposal, n_quantiles=20), gradients, min_count=5) for n in (1, 3))
+    once, threaded = (grow(make(kernels, x, n, proposal=proposal, n_quantiles=20), gradients, 10, min_count=5) for n in (1, 3))
     for name in once[0]:
         np.testing.assert_array_equal(once[0][name], threaded[0][name])
     np.testing.assert_array_equal(once[3], threaded[3])
