@@ -236,6 +236,13 @@ class TestBins:
     def test_rows_that_decide_on_cut_points(self):
         assert regressor(bin_sample_rows=300).model_.to_bytes() != FREE.model_.to_bytes()
 
+    def test_all_rows_by_a_sketch(self):
+        model = regressor(bin_sample_rows=None)
+        assert error(model) < 1.2 * error(FREE)
+        assert max(self.n_cuts(model)) <= 254
+        few = BoostingRegressor(max_iter=3, bin_sample_rows=None).fit(X.round(0), Y)
+        assert few.model_.to_bytes() == BoostingRegressor(max_iter=3).fit(X.round(0), Y).model_.to_bytes()
+
     @pytest.mark.parametrize(
         ("parameters", "message"),
         [

@@ -84,7 +84,7 @@ COMMON = {
     "forced_splits": Parameter(None, [dict, str, PathLike, None], "Splits at the top of every tree: {'feature': ..., 'threshold': ..., 'left': {...}, 'right': {...}}, or JSON."),
     "cut_points": Parameter(None, [dict, None], "From names or positions of features to their cut points, instead of those found in the data."),
     "min_rows_in_bin": Parameter(1, [_positive(Integral)], "The fewest rows in a bin."),
-    "bin_sample_rows": Parameter(200_000, [_positive(Integral)], "The most rows that decide on cut points."),
+    "bin_sample_rows": Parameter(200_000, [_positive(Integral), None], "The most rows that decide on cut points; None: all, by a sketch of their quantiles."),
     "tree_method": Parameter("hist", [StrOptions({"hist", "exact", "approx", "auto"})], "How splits are found: hist: on bins; exact: on every value; approx: on quantiles, weighted by hessians, proposed anew for each tree; auto: hist."),
     "approx_proposal": Parameter("global", [StrOptions({"global", "local"})], "tree_method='approx': whether max_bins quantiles are proposed once for a tree or again for each node."),
 }  # fmt: skip

@@ -8,9 +8,11 @@ from itertools import pairwise
 import numpy as np
 
 from sapwood import kernels
+from sapwood.data.sketch import QuantileSketch
 from sapwood.data.tables import Table
 
 SAMPLE_ROWS = 200_000  # rows that decide where the cut points are
+SKETCH_ROWS = 65_536  # taken in at a time
 MAX_CUTS = 254  # of a feature
 FEATURES_AT_ONCE = 16  # so that an interrupt need not wait long
 
@@ -70,7 +72,7 @@ class Binning:
         rows: np.ndarray | None,
         seed: int,
         n_threads: int,
-        sample_rows: int = SAMPLE_ROWS,
+        sample_rows: int | None = SAMPLE_ROWS,
         min_rows: int = 1,
     ) -> Binning:
         """Choose cut points from (a sample of) the rows of a table: all of them, or the given ones.
@@ -78,9 +80,12 @@ class Binning:
         Parameters
         ----------
         max_bins : the most bins of a feature, or of each, (n_features,)
+        sample_rows : the most rows to look at; None: all, by a sketch of their quantiles
         min_rows : the fewest rows in a bin
         """
         max_bins = np.broadcast_to(max_bins, table.n_features)
+        if sample_rows is None:
+            return cls(_sketch_cuts(table, max_bins, weight, rows))
         n = table.n_rows if rows is None else len(rows)
         share = 1.0
         if n > sample_rows:
@@ -100,6 +105,20 @@ class Binning:
             found = kernels.find_cuts(block, block_rows, block_weight, int(max_bins[first]), n_threads)
             cuts += found if min_rows <= 1 else [_merge(c, block[:, i], block_rows, min_rows * share) for i, c in enumerate(found)]
         return cls(cuts)
+
+
+def _sketch_cuts(table: Table, max_bins: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None) -> list[np.ndarray]:
+    """Cut points from all rows, block by block."""
+    sketches = [QuantileSketch() for _ in range(table.n_features)]
+    chosen = np.ones(table.n_rows, dtype=bool) if rows is None else np.isin(np.arange(table.n_rows), rows)
+    for start in range(0, table.n_rows, SKETCH_ROWS):
+        block = slice(start, min(start + SKETCH_ROWS, table.n_rows))
+        own = chosen[block] if weight is None else chosen[block] * weight[block]
+        for first, last in table.runs(table.n_features):
+            x = table.read(block, first, last)
+            for f in range(first, last):
+                sketches[f].add(x[:, f - first], own)
+    return [sketch.cut_points(int(most)) for sketch, most in zip(sketches, max_bins, strict=True)]
 
 
 def _runs_of_equals(runs: list[tuple[int, int]], values: np.ndarray) -> Iterator[tuple[int, int]]:
