@@ -76,6 +76,40 @@ class TestMonotonic:
         flipped = falls(model, feature, x) if direction > 0 else -falls_rises(model, feature, x)
         assert flipped <= 1e-12
 
+    @pytest.mark.parametrize("method", ["hist", "exact"])
+    @pytest.mark.parametrize("loss", LOSSES)
+    @settings(max_examples=12, deadline=None)
+    @given(seed=st.integers(0, 2**32 - 1), constraints=st.sampled_from([[1, 0, 0], [0, -1, 0], [1, -1, 0], [1, 1, 1]]), ways=WAYS)
+    def test_neighbours_hold_on_dense_grids(self, loss, method, seed, constraints, ways):
+        if method == "exact" and ways.get("extra_trees"):
+            return  # refused together
+        x, y = make(loss, seed)
+        parameters = {"tree_method": method, "monotonic_method": "neighbours"}
+        model = estimator(loss, monotonic_cst=constraints, **parameters, **ways).fit(x, y)
+        for feature, direction in enumerate(constraints):
+            if direction:
+                flipped = falls(model, feature, x) if direction > 0 else -falls_rises(model, feature, x)
+                assert flipped <= 1e-12
+
+    def test_neighbours_leave_more_room(self):
+        rng = np.random.default_rng(0)
+        x = rng.normal(size=(4_000, 3))
+        y = 3 / (1 + np.exp(-3 * x[:, 0])) + np.sin(3 * x[:, 1]) * (x[:, 0] > 0) + 0.2 * rng.normal(size=4_000)
+        parameters = {"monotonic_cst": [1, 0, 0], "max_iter": 30}
+        basic, near = (
+            BoostingRegressor(monotonic_method=method, **parameters).fit(x[:3_000], y[:3_000]) for method in ("basic", "neighbours")
+        )
+        losses = [np.mean((model.predict(x[3_000:]) - y[3_000:]) ** 2) for model in (basic, near)]
+        assert losses[1] < losses[0]
+
+    @pytest.mark.parametrize(
+        "other", [{"grow_policy": "symmetric"}, {"grow_policy": "depthwise"}, {"forced_splits": {"feature": 0, "threshold": 0.0}}], ids=str
+    )
+    def test_neighbours_refuse(self, other):
+        x, y = make("squared_error", 0)
+        with pytest.raises(ValueError, match=r"monotonic_method='neighbours' and .* do not go together"):
+            estimator("squared_error", monotonic_cst=[1, 0, 0], monotonic_method="neighbours", **other).fit(x, y)
+
     def test_without_it_predictions_fall(self):
         x, y = make("squared_error", 0)
         assert falls(estimator("squared_error").fit(x, y), 0, x) > 0.1

@@ -27,8 +27,8 @@ void GrowingTree::limit_children(const Node& node, Node& left, Node& right) cons
   const double middle = (left.limits.value + right.limits.value) / 2;
   Limits& low = monotonic > 0 ? left.limits : right.limits;
   Limits& high = monotonic > 0 ? right.limits : left.limits;
-  low.upper = std::min(low.upper, middle);
-  high.lower = std::max(high.lower, middle);
+  low.upper = std::min(low.upper, extras_.neighbours ? high.value : middle);
+  high.lower = std::max(high.lower, extras_.neighbours ? low.value : middle);
   // A forced split may have them the wrong way round.
   low.value = std::min(low.value, low.upper);
   high.value = std::max(high.value, high.lower);

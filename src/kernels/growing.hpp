@@ -25,6 +25,11 @@ class GrowingTree {
   // Rules for all trees to come.
   void constrain(Extras extras) { extras_ = std::move(extras); }
   const std::vector<Node>& nodes() const { return nodes_; }
+  // Sets the bounds of a node's value, which must be within them.
+  void set_limits(int node, double lower, double upper) {
+    nodes_[node].limits.lower = lower;
+    nodes_[node].limits.upper = upper;
+  }
 
  protected:
   bool can_split(const Node& node) const;

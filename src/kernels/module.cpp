@@ -90,11 +90,14 @@ constexpr int64_t kRowBlock = 8192;
 
 // Calls f(begin, end) for blocks of rows, on several threads.
 template <class F>
-void over_rows(int64_t n, int n_threads, F&& f) {
-  parallel(n < 2 * kRowBlock ? 1 : n_threads, (n + kRowBlock - 1) / kRowBlock, [&](int, Tasks& tasks) {
-    for (int64_t task; (task = tasks.claim()) >= 0;) f(task * kRowBlock, std::min(n, (task + 1) * kRowBlock));
+void over_rows(int64_t n, int n_threads, F&& f, int64_t block = kRowBlock) {
+  parallel(n < 2 * block ? 1 : n_threads, (n + block - 1) / block, [&](int, Tasks& tasks) {
+    for (int64_t task; (task = tasks.claim()) >= 0;) f(task * block, std::min(n, (task + 1) * block));
   });
 }
+
+// Rows of so many features that make a block.
+int64_t block_of(int n_features) { return std::clamp<int64_t>((int64_t(1) << 18) / std::max(1, n_features) / 64 * 64, 64, kRowBlock); }
 
 // Calls f(begin, end) -> RecordSums for blocks of rows and adds up the answers.
 template <class F>
@@ -258,7 +261,7 @@ void bin_table(AnyTable x, int first_feature, In<double> cuts, In<int64_t> cuts_
     }
     std::lock_guard<std::mutex> guard(joining);
     for (int f = 0; f < n_features; ++f) missing.data()[f] |= seen[f];
-  });
+  }, block_of(n));
 }
 
 // Cut points of each column of a table, from all rows or the given ones.
@@ -389,7 +392,8 @@ auto store_rows(In2<uint8_t> bins, const Places& places, Bytes page, int64_t pag
               (n_groups == 0 || int64_t(page.size()) / stride / n_groups >= page_rows),
           "page too small");
   std::vector<uint32_t> lengths(n), all;
-  std::vector<std::vector<uint32_t>> lists((n + kRowBlock - 1) / kRowBlock);
+  const int64_t block = block_of(n_features);
+  std::vector<std::vector<uint32_t>> lists((n + block - 1) / block);
   std::vector<int> plain;
   std::vector<uint8_t> common((n_features + 7) / 8 * 8);  // what need not be looked at
   for (int f = 0; f < n_features; ++f) {
@@ -400,7 +404,7 @@ auto store_rows(In2<uint8_t> bins, const Places& places, Bytes page, int64_t pag
   std::atomic<bool> ok{true};
   over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
     std::vector<uint8_t> taken(n_features), away(common.size());
-    std::vector<uint32_t>& list = lists[begin / kRowBlock];
+    std::vector<uint32_t>& list = lists[begin / block];
     auto at = [&](int column, int64_t row) -> uint8_t& {
       return page.data()[(int64_t(column / width) * page_rows + first_row + row) * stride + column % width];
     };
@@ -435,7 +439,7 @@ auto store_rows(In2<uint8_t> bins, const Places& places, Bytes page, int64_t pag
     }
     std::lock_guard<std::mutex> guard(joining);
     for (int f = 0; f < n_features; ++f) clashes.data()[f] |= taken[f];
-  });
+  }, block);
   require(ok, "a bin that its feature does not have");
   for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
   return std::pair(lengths, all);
@@ -601,18 +605,18 @@ void bind_growing(nb::class_<Owned<Tree>>& type) {
           "sample"_a = nb::none())
       .def(
           "constrain",
-          [](Owned<Tree>& self, double l1, double max_step, double smooth, double score_noise, bool extra, bool joint,
+          [](Owned<Tree>& self, double l1, double max_step, double smooth, double score_noise, bool extra, bool joint, bool neighbours,
              std::optional<In<double>> weights, std::optional<In<int8_t>> monotonic) {
             const size_t n = size_t(self.workspace->n_features());
             require(l1 >= 0 && max_step > 0 && smooth >= 0 && score_noise >= 0, "rules must not be negative");
             require((!weights || weights->size() == n) && (!monotonic || monotonic->size() == n), "one entry for each feature");
-            Extras extras{l1, max_step, smooth, score_noise, extra, joint, {}, {}};
+            Extras extras{l1, max_step, smooth, score_noise, extra, joint, neighbours, {}, {}};
             if (weights) extras.weights.assign(weights->data(), weights->data() + n);
             if (monotonic) extras.monotonic.assign(monotonic->data(), monotonic->data() + n);
             self.workspace->constrain(std::move(extras));
           },
           "l1"_a = 0.0, "max_step"_a = Extras::kNoLimit, "smooth"_a = 0.0, "score_noise"_a = 0.0, "extra"_a = false,
-          "joint"_a = false, "weights"_a = nb::none(), "monotonic"_a = nb::none())
+          "joint"_a = false, "neighbours"_a = false, "weights"_a = nb::none(), "monotonic"_a = nb::none())
       .def(
           "force",
           [](Owned<Tree>& self, int node, int feature, int bin, bool missing_left) {
@@ -687,9 +691,30 @@ void bind_growing(nb::class_<Owned<Tree>>& type) {
              d["hessian"] = column([](const Node& n) { return n.sums.h; });
              d["lower"] = column([](const Node& n) { return n.limits.lower; });
              d["upper"] = column([](const Node& n) { return n.limits.upper; });
+             d["step"] = column([](const Node& n) { return n.limits.value; });     // its value before the learning rate, where rules shape it
              d["anchor"] = column([](const Node& n) { return n.limits.anchor; });  // the parent's value
              return d;
            })
+      .def(
+          "limit",
+          [](Owned<Tree>& self, int node, double lower, double upper) {
+            require(node >= 0 && size_t(node) < self.workspace->nodes().size() && lower <= upper, "no such node, or no such limits");
+            self.workspace->set_limits(node, lower, upper);
+          },
+          "node"_a, "lower"_a, "upper"_a)
+      .def(
+          "search_again",
+          [](Owned<Tree>& self, int node, std::optional<In<uint8_t>> allowed) {
+            const auto& nodes = self.workspace->nodes();
+            require(node >= 0 && size_t(node) < nodes.size() && nodes[node].left < 0, "not a leaf");
+            require(!allowed || int(allowed->size()) == self.workspace->n_features(), "allowed must have one entry for each feature");
+            {
+              nb::gil_scoped_release free;
+              self.workspace->search_again(node, allowed ? allowed->data() : nullptr);
+            }
+            return self.workspace->nodes()[node].split.gain;
+          },
+          "node"_a, "allowed"_a.none())
       .def(
           "split_features",
           [](const Owned<Tree>& self, const std::vector<int>& nodes) {

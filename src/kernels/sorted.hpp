@@ -37,6 +37,7 @@ class SortedTree : public GrowingTree {
              const int64_t* sample = nullptr, int64_t n_sample = 0);
   int advance(const std::vector<int>& nodes, bool search, const uint8_t* allowed);
   void finish(const std::vector<int>& leaves, Sums* sums, void* leaf_of_row, int leaf_size);
+  void search_again(int node, const uint8_t* allowed) { search({node}, allowed, node); }
   bool force(int node, int feature, int bin, bool missing_left);
 
   int n_features() const { return int(columns_.size()); }

@@ -31,6 +31,7 @@ struct Extras {
   double score_noise = 0;           // relative, of a feature's gain where it is compared with others'
   bool extra = false;               // one threshold a feature, drawn at random
   bool joint = false;               // one split for all nodes of a level
+  bool neighbours = false;          // monotonic values are bounded by their neighbours', not by the middle between them
   std::vector<double> weights;      // (n_features,) of gains where they are compared, or empty
   std::vector<int8_t> monotonic;    // (n_features,) 1: values must not fall as the feature rises; -1: must not rise; or empty
   static constexpr double kNoLimit = std::numeric_limits<double>::infinity();
@@ -307,8 +308,18 @@ inline Sums sum_bins(const int64_t* cells, const Bins& bins, const Format& forma
   return missing;
 }
 
+// The rows of a node that are not in a feature's common bin.
+inline int64_t count_stored(const int64_t* cells, const Bins& bins, const Format& format) {
+  const int words = format.words();
+  int64_t sum = 0;
+  for (int i = 0; i < bins.place.n_stored; ++i) sum += cells[i * words + words - 1];
+  return sum & format.count_mask();
+}
+
 // The best split of a node on one feature, from its histogram.
 inline void scan_bins(const int64_t* cells, const Bins& bins, const Format& format, const Sought& sought, Split& best) {
+  // One side of any split has none of the rows in the common bin.
+  if (bins.place.common != kNoCommon && count_stored(cells, bins, format) < sought.rules.min_count) return;
   Candidates c;
   const Sums missing = sum_bins(cells, bins, format, sought.sums, c);
   choose(c, missing, sought, best);

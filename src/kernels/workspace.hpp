@@ -38,6 +38,9 @@ class Workspace : public GrowingTree {
   void start(void* records, const Format& format, const Rules& rules, int max_depth, uint64_t key, const uint8_t* allowed,
              const int64_t* sample = nullptr, int64_t n_sample = 0);
 
+  // Finds the best split of a leaf anew: its limits have changed.
+  void search_again(int node, const uint8_t* allowed);
+
   // Makes this the split of a node, whatever it gains; false if a child would be empty.
   bool force(int node, int feature, int bin, bool missing_left);
 

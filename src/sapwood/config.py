@@ -85,6 +85,7 @@ COMMON = {
     "cut_points": Parameter(None, [dict, None], "From names or positions of features to their cut points, instead of those found in the data."),
     "min_rows_in_bin": Parameter(1, [_positive(Integral)], "The fewest rows in a bin."),
     "bin_sample_rows": Parameter(200_000, [_positive(Integral), None], "The most rows that decide on cut points; None: all, by a sketch of their quantiles."),
+    "monotonic_method": Parameter("basic", [StrOptions({"basic", "neighbours"})], "How monotonic_cst is kept: basic: both sides of a split stay apart by the middle of their values; neighbours: leaves are bounded by the leaves next to them, which leaves more room and takes longer."),
     "tree_method": Parameter("hist", [StrOptions({"hist", "exact", "approx", "auto"})], "How splits are found: hist: on bins; exact: on every value; approx: on quantiles, weighted by hessians, proposed anew for each tree; auto: hist."),
     "approx_proposal": Parameter("global", [StrOptions({"global", "local"})], "tree_method='approx': whether max_bins quantiles are proposed once for a tree or again for each node."),
 }  # fmt: skip

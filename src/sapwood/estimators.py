@@ -375,6 +375,7 @@ class BoostingRegressor(RegressorMixin, BaseBoosting):
         cut_points=None,
         min_rows_in_bin=1,
         bin_sample_rows=200_000,
+        monotonic_method="basic",
         tree_method="hist",
         approx_proposal="global",
     ) -> None:
@@ -424,6 +425,7 @@ class BoostingRegressor(RegressorMixin, BaseBoosting):
         self.cut_points = cut_points
         self.min_rows_in_bin = min_rows_in_bin
         self.bin_sample_rows = bin_sample_rows
+        self.monotonic_method = monotonic_method
         self.tree_method = tree_method
         self.approx_proposal = approx_proposal
 
@@ -529,6 +531,7 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting):
         cut_points=None,
         min_rows_in_bin=1,
         bin_sample_rows=200_000,
+        monotonic_method="basic",
         tree_method="hist",
         approx_proposal="global",
         class_weight=None,
@@ -578,6 +581,7 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting):
         self.cut_points = cut_points
         self.min_rows_in_bin = min_rows_in_bin
         self.bin_sample_rows = bin_sample_rows
+        self.monotonic_method = monotonic_method
         self.tree_method = tree_method
         self.approx_proposal = approx_proposal
         self.class_weight = class_weight

@@ -22,6 +22,7 @@ from sapwood.sampling.features import FeaturePolicy
 from sapwood.sampling.rows import BayesianBootstrap, MinimalVariance, OneSide, RowSampler, Uniform
 from sapwood.trees.frontier import FRONTIERS
 from sapwood.trees.grower import TreeConfig
+from sapwood.trees.monotone import METHODS
 from sapwood.trees.rules import Rules
 
 MIN_HESSIAN = 1e-3  # of a leaf, for every loss
@@ -88,8 +89,14 @@ def make_tree_config(e: Any, features: Features, loss: Loss, weight: np.ndarray 
             f"monotonic_cst and loss={loss.name!r} do not go together: with more than two classes "
             "the share of one may fall though its score rises"
         )
+    neighbours = monotonic is not None and e.monotonic_method == "neighbours"
+    for name, clashes in ((f"grow_policy={e.grow_policy!r}", e.grow_policy != "leafwise"), ("forced_splits", e.forced_splits is not None)):
+        if neighbours and clashes:
+            raise ValueError(f"monotonic_method='neighbours' and {name} do not go together: use 'basic'")
     if e.forced_splits is not None and e.grow_policy == "symmetric":
         raise ValueError("forced_splits and grow_policy='symmetric' do not go together: a level has one split for all its nodes")
+    # Where values must keep an order, what bounds them in the end must bound them from the start.
+    max_step = e.max_step if e.max_step is not None else loss.max_step if monotonic is not None else math.inf
     used = weight if weight is None or rows is None else weight[rows]
     least = max(MIN_HESSIAN, loss.least_hessian * e.min_samples_leaf) * _weight_unit(used)
     rules = Rules(
@@ -98,13 +105,14 @@ def make_tree_config(e: Any, features: Features, loss: Loss, weight: np.ndarray 
         min_gain=e.min_gain,
         l1=e.l1_regularization,
         l2=e.l2_regularization,
-        max_step=math.inf if e.max_step is None else e.max_step,
+        max_step=max_step,
         last_step=loss.max_step if e.max_step is None else math.inf,
         path_smooth=e.path_smooth,
         score_noise=e.score_noise,
         extra_trees=bool(e.extra_trees),
         feature_weights=resolve.feature_weights(e.feature_weights, features),
         monotonic=monotonic,
+        neighbours=neighbours,
     )
     return TreeConfig(
         frontier=FRONTIERS[e.grow_policy],
@@ -119,6 +127,7 @@ def make_tree_config(e: Any, features: Features, loss: Loss, weight: np.ndarray 
         learning_rate=1 / e.max_iter if e.boosting == "forest" else e.learning_rate,
         max_leaves=e.max_leaf_nodes,
         max_depth=e.max_depth,
+        watch=METHODS["neighbours" if neighbours else "basic"],
     )
 
 

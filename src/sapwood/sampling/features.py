@@ -81,6 +81,10 @@ class TreeFeatures:
         """(2 * n_nodes, n_features) uint8 for the children of nodes about to be split; None for all."""
         return None
 
+    def of_node(self, node: int) -> np.ndarray | None:
+        """(n_features,) uint8 for a node that was made before; None for all."""
+        return None
+
 
 @dataclass
 class SomeFeatures(TreeFeatures):
@@ -100,6 +104,9 @@ class SomeFeatures(TreeFeatures):
                 self.paths.append((2 * node + side, depth + 1, path | {feature}))
                 out.append(self._allowed(*self.paths[-1]))
         return np.array(out)
+
+    def of_node(self, node: int) -> np.ndarray:
+        return self._allowed(*self.paths[node])
 
     def _allowed(self, node: int, depth: int, path: frozenset[int]) -> np.ndarray:
         policy = self.policy

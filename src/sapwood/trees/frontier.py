@@ -44,6 +44,10 @@ class Frontier:
         """Count a leaf as split without choosing it."""
         raise TypeError(f"{type(self).__name__} does not give leaves away")
 
+    def update(self, node: int, gain: float) -> None:
+        """A leaf that was added has another gain now."""
+        raise TypeError(f"{type(self).__name__} does not change its mind")
+
     @property
     def full(self) -> bool:
         """Whether no leaf beyond those chosen will be split."""
@@ -73,6 +77,11 @@ class LeafWise(Frontier):
         heapq.heapify(self.heap)
         self.leaves_left -= 1
 
+    def update(self, node: int, gain: float) -> None:
+        self.heap = [entry for entry in self.heap if entry[1] != node]
+        heapq.heapify(self.heap)
+        self.add(node, [gain])
+
 
 class DepthWise(Frontier):
     """All leaves of a level; the best of them where there is no room for all."""
@@ -96,6 +105,10 @@ class DepthWise(Frontier):
     def take(self, node: int) -> None:
         self.level = [entry for entry in self.level if entry[1] != node]
         self.leaves_left -= 1
+
+    def update(self, node: int, gain: float) -> None:
+        self.level = [entry for entry in self.level if entry[1] != node]
+        self.add(node, [gain])
 
 
 class Symmetric(Frontier):

@@ -11,6 +11,7 @@ from sapwood.data.binning import Binning
 from sapwood.sampling.features import FeaturePolicy
 from sapwood.trees.forced import ForcedSplit
 from sapwood.trees.frontier import Frontier
+from sapwood.trees.monotone import Watch
 from sapwood.trees.records import Format, Records
 from sapwood.trees.rules import Limits, Rules
 from sapwood.trees.tree import Leaves, Tree
@@ -29,6 +30,7 @@ class TreeConfig:
     max_leaves: int | None = 31
     max_depth: int | None = None
     forced: ForcedSplit | None = None
+    watch: type[Watch] = Watch
 
 
 def grow_tree(
@@ -52,8 +54,12 @@ def grow_tree(
     frontier.add(0, [gain])
     if config.forced is not None:
         config.forced.grow(workspace, frontier, features)
+    watch = config.watch(workspace, frontier, features, config.rules.monotonic)
     while chosen := frontier.choose():
-        frontier.add(*workspace.advance(chosen, not frontier.full, features.of_children(chosen, workspace)))
+        first, gains = workspace.advance(chosen, not frontier.full, features.of_children(chosen, workspace))
+        frontier.add(first, gains)
+        watch.after(chosen, first)
+    watch.finish()
     return _finish(workspace, binning, records, form, config, frontier, leaves)
 
 

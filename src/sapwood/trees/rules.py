@@ -30,6 +30,7 @@ class Rules:
     extra_trees: bool = False
     feature_weights: np.ndarray | None = None  # (n_features,) float64
     monotonic: np.ndarray | None = None  # (n_features,) int8
+    neighbours: bool = False  # monotonic values are bounded by their neighbours', not by the middle between them
 
     def constrain(self, workspace: kernels.GrowingTree, joint: bool) -> None:
         """Tell a workspace what holds for all its trees; `joint`: one split for all nodes of a level."""
@@ -40,6 +41,7 @@ class Rules:
             score_noise=self.score_noise,
             extra=self.extra_trees,
             joint=joint,
+            neighbours=self.neighbours,
             weights=self.feature_weights,
             monotonic=self.monotonic,
         )
