@@ -88,11 +88,14 @@ constexpr int64_t kRowBlock = 8192;
 
 // Calls f(begin, end) for blocks of rows, on several threads.
 template <class F>
-void over_rows(int64_t n, int n_threads, F&& f) {
-  parallel(n < 2 * kRowBlock ? 1 : n_threads, (n + kRowBlock - 1) / kRowBlock, [&](int, Tasks& tasks) {
-    for (int64_t task; (task = tasks.claim()) >= 0;) f(task * kRowBlock, std::min(n, (task + 1) * kRowBlock));
+void over_rows(int64_t n, int n_threads, F&& f, int64_t block = kRowBlock) {
+  parallel(n < 2 * block ? 1 : n_threads, (n + block - 1) / block, [&](int, Tasks& tasks) {
+    for (int64_t task; (task = tasks.claim()) >= 0;) f(task * block, std::min(n, (task + 1) * block));
   });
 }
+
+// Rows of so many features that make a block.
+int64_t block_of(int n_features) { return std::clamp<int64_t>((int64_t(1) << 18) / std::max(1, n_features) / 64 * 64, 64, kRowBlock); }
 
 // Calls f(begin, end) -> RecordSums for blocks of rows and adds up the answers.
 template <class F>
@@ -242,21 +245,24 @@ void bin_table(AnyTable x, int first_feature, In<double> cuts, In<int64_t> cuts_
               int64_t(page.size()) / stride / n_groups >= page_rows,
           "page too small");
   std::mutex joining;
-  over_rows(table.n_rows, n_threads, [&](int64_t begin, int64_t end) {
-    std::vector<uint8_t> seen(n_features);
-    for (int f = first_feature; f < first_feature + n;) {
-      const int group = f / width, last = std::min(first_feature + n, (group + 1) * width);
-      with_number(table.type, [&](auto zero) {
-        using T = decltype(zero);
-        auto* at = static_cast<const T*>(table.data) + begin * table.row_stride + (f - first_feature) * table.column_stride;
-        bin_values_of<T>(at, table.row_stride, table.column_stride, end - begin, last - f, Cuts{cuts.data(), cuts_begin.data() + f},
-                         page.data() + (group * page_rows + first_row + begin) * stride + f % width, stride, 1, seen.data() + f);
-      });
-      f = last;
-    }
-    std::lock_guard<std::mutex> guard(joining);
-    for (int f = 0; f < n_features; ++f) missing.data()[f] |= seen[f];
-  });
+  over_rows(
+      table.n_rows, n_threads,
+      [&](int64_t begin, int64_t end) {
+        std::vector<uint8_t> seen(n_features);
+        for (int f = first_feature; f < first_feature + n;) {
+          const int group = f / width, last = std::min(first_feature + n, (group + 1) * width);
+          with_number(table.type, [&](auto zero) {
+            using T = decltype(zero);
+            auto* at = static_cast<const T*>(table.data) + begin * table.row_stride + (f - first_feature) * table.column_stride;
+            bin_values_of<T>(at, table.row_stride, table.column_stride, end - begin, last - f, Cuts{cuts.data(), cuts_begin.data() + f},
+                             page.data() + (group * page_rows + first_row + begin) * stride + f % width, stride, 1, seen.data() + f);
+          });
+          f = last;
+        }
+        std::lock_guard<std::mutex> guard(joining);
+        for (int f = 0; f < n_features; ++f) missing.data()[f] |= seen[f];
+      },
+      block_of(n));
 }
 
 // Cut points of each column of a table, from all rows or the given ones.
@@ -373,7 +379,8 @@ auto store_rows(In2<uint8_t> bins, const Places& places, Bytes page, int64_t pag
               (n_groups == 0 || int64_t(page.size()) / stride / n_groups >= page_rows),
           "page too small");
   std::vector<uint32_t> lengths(n), all;
-  std::vector<std::vector<uint32_t>> lists((n + kRowBlock - 1) / kRowBlock);
+  const int64_t block = block_of(n_features);
+  std::vector<std::vector<uint32_t>> lists((n + block - 1) / block);
   std::vector<int> plain;
   std::vector<uint8_t> common((n_features + 7) / 8 * 8);  // what need not be looked at
   for (int f = 0; f < n_features; ++f) {
@@ -382,44 +389,47 @@ auto store_rows(In2<uint8_t> bins, const Places& places, Bytes page, int64_t pag
   }
   std::mutex joining;
   std::atomic<bool> ok{true};
-  over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
-    std::vector<uint8_t> taken(n_features), away(common.size());
-    std::vector<uint32_t>& list = lists[begin / kRowBlock];
-    auto at = [&](int column, int64_t row) -> uint8_t& {
-      return page.data()[(int64_t(column / width) * page_rows + first_row + row) * stride + column % width];
-    };
-    auto store = [&](int64_t row, int f, int bin) {
-      const Place& place = places.of[f];
-      if (place.common == kNoCommon) return;
-      const int stored = place.stored_of(bin);
-      if (stored >= place.n_stored) {
-        ok = false;
-      } else if (place.column == kBeside) {
-        list.push_back(uint32_t(place.first + stored));
-      } else {
-        uint8_t& code = at(place.column, row);
-        taken[f] |= code != 0;
-        code = uint8_t(place.first + stored);
-      }
-    };
-    for (int64_t row = begin; row < end; ++row) {
-      const uint8_t* from = bins.data() + row * n_features;
-      const size_t before = list.size();
-      for (int f : plain) at(places.of[f].column, row) = from[f];
-      for (int f = 0; f < n_features; ++f) away[f] = from[f] ^ common[f];
-      for (int f = 0; f < n_features; f += 8) {
-        uint64_t eight;
-        std::memcpy(&eight, away.data() + f, 8);
-        for (; eight; eight &= ~(uint64_t(255) << (__builtin_ctzll(eight) & ~7))) {
-          const int g = f + __builtin_ctzll(eight) / 8;
-          store(row, g, from[g]);
+  over_rows(
+      n, n_threads,
+      [&](int64_t begin, int64_t end) {
+        std::vector<uint8_t> taken(n_features), away(common.size());
+        std::vector<uint32_t>& list = lists[begin / block];
+        auto at = [&](int column, int64_t row) -> uint8_t& {
+          return page.data()[(int64_t(column / width) * page_rows + first_row + row) * stride + column % width];
+        };
+        auto store = [&](int64_t row, int f, int bin) {
+          const Place& place = places.of[f];
+          if (place.common == kNoCommon) return;
+          const int stored = place.stored_of(bin);
+          if (stored >= place.n_stored) {
+            ok = false;
+          } else if (place.column == kBeside) {
+            list.push_back(uint32_t(place.first + stored));
+          } else {
+            uint8_t& code = at(place.column, row);
+            taken[f] |= code != 0;
+            code = uint8_t(place.first + stored);
+          }
+        };
+        for (int64_t row = begin; row < end; ++row) {
+          const uint8_t* from = bins.data() + row * n_features;
+          const size_t before = list.size();
+          for (int f : plain) at(places.of[f].column, row) = from[f];
+          for (int f = 0; f < n_features; ++f) away[f] = from[f] ^ common[f];
+          for (int f = 0; f < n_features; f += 8) {
+            uint64_t eight;
+            std::memcpy(&eight, away.data() + f, 8);
+            for (; eight; eight &= ~(uint64_t(255) << (__builtin_ctzll(eight) & ~7))) {
+              const int g = f + __builtin_ctzll(eight) / 8;
+              store(row, g, from[g]);
+            }
+          }
+          lengths[row] = uint32_t(list.size() - before);
         }
-      }
-      lengths[row] = uint32_t(list.size() - before);
-    }
-    std::lock_guard<std::mutex> guard(joining);
-    for (int f = 0; f < n_features; ++f) clashes.data()[f] |= taken[f];
-  });
+        std::lock_guard<std::mutex> guard(joining);
+        for (int f = 0; f < n_features; ++f) clashes.data()[f] |= taken[f];
+      },
+      block);
   require(ok, "a bin that its feature does not have");
   for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
   return std::pair(lengths, all);

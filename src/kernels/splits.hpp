@@ -113,9 +113,19 @@ inline void restore_common(const int64_t* cells, const Bins& bins, const int64_t
   std::memcpy(out + (before + 1) * kWords, cells + before * kWords, size_t(n_stored - before) * kWords * sizeof *out);
 }
 
+// The rows of a node that are not in a feature's common bin.
+inline int64_t count_stored(const int64_t* cells, const Bins& bins, const Format& format) {
+  const int words = format.words();
+  int64_t sum = 0;
+  for (int i = 0; i < bins.place.n_stored; ++i) sum += cells[i * words + words - 1];
+  return sum & format.count_mask();
+}
+
 // The best split of a node on one feature, from its histogram.
 //   cells  of the feature's stored bins   IN
 inline void scan_bins(const int64_t* cells, const Bins& bins, const Format& format, const Rules& rules, const Sums& node, Split& best) {
+  // One side of any split has none of the rows in the common bin.
+  if (bins.place.common != kNoCommon && count_stored(cells, bins, format) < rules.min_count) return;
   Candidates c;
   int64_t restored[2 * 257];
   const int n = bins.n;

@@ -19,6 +19,7 @@ constexpr int64_t kChunk = 1024;           // rows partitioned at once: their bi
 constexpr int64_t kSerialWork = 40000;     // (row, feature) pairs below which threads cost more than they bring
 constexpr int64_t kSerialScan = 6000;      // bins, likewise
 constexpr int64_t kColumnBytes = 1 << 20;  // pages larger than this get a copy by columns
+constexpr int64_t kClear = 1 << 17;        // bytes cleared at a time
 constexpr size_t kLine = 64, kHugePage = size_t(1) << 21;
 
 void lock(std::atomic_flag& flag) {
@@ -131,7 +132,11 @@ int Workspace::take_slot(int node) {
   free_slots_.pop_back();
   slots_[slot]->node = node;
   nodes_[node].histogram = slot;
-  std::memset(cells(slot), 0, size_t(layout_.n_cells + 1) * format_.words() * sizeof(int64_t));
+  char* memory = reinterpret_cast<char*>(cells(slot));
+  const int64_t size = (layout_.n_cells + 1) * format_.words() * int64_t(sizeof(int64_t));
+  parallel(size < 2 * kClear ? 1 : n_threads_, (size + kClear - 1) / kClear, [&](int, Tasks& tasks) {
+    for (int64_t task; (task = tasks.claim()) >= 0;) std::memset(memory + task * kClear, 0, size_t(std::min(kClear, size - task * kClear)));
+  });
   return slot;
 }
 
