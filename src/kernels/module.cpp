@@ -247,21 +247,24 @@ void bin_table(AnyTable x, int first_feature, In<double> cuts, In<int64_t> cuts_
               int64_t(page.size()) / stride / n_groups >= page_rows,
           "page too small");
   std::mutex joining;
-  over_rows(table.n_rows, n_threads, [&](int64_t begin, int64_t end) {
-    std::vector<uint8_t> seen(n_features);
-    for (int f = first_feature; f < first_feature + n;) {
-      const int group = f / width, last = std::min(first_feature + n, (group + 1) * width);
-      with_number(table.type, [&](auto zero) {
-        using T = decltype(zero);
-        auto* at = static_cast<const T*>(table.data) + begin * table.row_stride + (f - first_feature) * table.column_stride;
-        bin_values_of<T>(at, table.row_stride, table.column_stride, end - begin, last - f, Cuts{cuts.data(), cuts_begin.data() + f},
-                         page.data() + (group * page_rows + first_row + begin) * stride + f % width, stride, 1, seen.data() + f);
-      });
-      f = last;
-    }
-    std::lock_guard<std::mutex> guard(joining);
-    for (int f = 0; f < n_features; ++f) missing.data()[f] |= seen[f];
-  }, block_of(n));
+  over_rows(
+      table.n_rows, n_threads,
+      [&](int64_t begin, int64_t end) {
+        std::vector<uint8_t> seen(n_features);
+        for (int f = first_feature; f < first_feature + n;) {
+          const int group = f / width, last = std::min(first_feature + n, (group + 1) * width);
+          with_number(table.type, [&](auto zero) {
+            using T = decltype(zero);
+            auto* at = static_cast<const T*>(table.data) + begin * table.row_stride + (f - first_feature) * table.column_stride;
+            bin_values_of<T>(at, table.row_stride, table.column_stride, end - begin, last - f, Cuts{cuts.data(), cuts_begin.data() + f},
+                             page.data() + (group * page_rows + first_row + begin) * stride + f % width, stride, 1, seen.data() + f);
+          });
+          f = last;
+        }
+        std::lock_guard<std::mutex> guard(joining);
+        for (int f = 0; f < n_features; ++f) missing.data()[f] |= seen[f];
+      },
+      block_of(n));
 }
 
 // Cut points of each column of a table, from all rows or the given ones.
@@ -402,44 +405,47 @@ auto store_rows(In2<uint8_t> bins, const Places& places, Bytes page, int64_t pag
   }
   std::mutex joining;
   std::atomic<bool> ok{true};
-  over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
-    std::vector<uint8_t> taken(n_features), away(common.size());
-    std::vector<uint32_t>& list = lists[begin / block];
-    auto at = [&](int column, int64_t row) -> uint8_t& {
-      return page.data()[(int64_t(column / width) * page_rows + first_row + row) * stride + column % width];
-    };
-    auto store = [&](int64_t row, int f, int bin) {
-      const Place& place = places.of[f];
-      if (place.common == kNoCommon) return;
-      const int stored = place.stored_of(bin);
-      if (stored >= place.n_stored) {
-        ok = false;
-      } else if (place.column == kBeside) {
-        list.push_back(uint32_t(place.first + stored));
-      } else {
-        uint8_t& code = at(place.column, row);
-        taken[f] |= code != 0;
-        code = uint8_t(place.first + stored);
-      }
-    };
-    for (int64_t row = begin; row < end; ++row) {
-      const uint8_t* from = bins.data() + row * n_features;
-      const size_t before = list.size();
-      for (int f : plain) at(places.of[f].column, row) = from[f];
-      for (int f = 0; f < n_features; ++f) away[f] = from[f] ^ common[f];
-      for (int f = 0; f < n_features; f += 8) {
-        uint64_t eight;
-        std::memcpy(&eight, away.data() + f, 8);
-        for (; eight; eight &= ~(uint64_t(255) << (__builtin_ctzll(eight) & ~7))) {
-          const int g = f + __builtin_ctzll(eight) / 8;
-          store(row, g, from[g]);
+  over_rows(
+      n, n_threads,
+      [&](int64_t begin, int64_t end) {
+        std::vector<uint8_t> taken(n_features), away(common.size());
+        std::vector<uint32_t>& list = lists[begin / block];
+        auto at = [&](int column, int64_t row) -> uint8_t& {
+          return page.data()[(int64_t(column / width) * page_rows + first_row + row) * stride + column % width];
+        };
+        auto store = [&](int64_t row, int f, int bin) {
+          const Place& place = places.of[f];
+          if (place.common == kNoCommon) return;
+          const int stored = place.stored_of(bin);
+          if (stored >= place.n_stored) {
+            ok = false;
+          } else if (place.column == kBeside) {
+            list.push_back(uint32_t(place.first + stored));
+          } else {
+            uint8_t& code = at(place.column, row);
+            taken[f] |= code != 0;
+            code = uint8_t(place.first + stored);
+          }
+        };
+        for (int64_t row = begin; row < end; ++row) {
+          const uint8_t* from = bins.data() + row * n_features;
+          const size_t before = list.size();
+          for (int f : plain) at(places.of[f].column, row) = from[f];
+          for (int f = 0; f < n_features; ++f) away[f] = from[f] ^ common[f];
+          for (int f = 0; f < n_features; f += 8) {
+            uint64_t eight;
+            std::memcpy(&eight, away.data() + f, 8);
+            for (; eight; eight &= ~(uint64_t(255) << (__builtin_ctzll(eight) & ~7))) {
+              const int g = f + __builtin_ctzll(eight) / 8;
+              store(row, g, from[g]);
+            }
+          }
+          lengths[row] = uint32_t(list.size() - before);
         }
-      }
-      lengths[row] = uint32_t(list.size() - before);
-    }
-    std::lock_guard<std::mutex> guard(joining);
-    for (int f = 0; f < n_features; ++f) clashes.data()[f] |= taken[f];
-  }, block);
+        std::lock_guard<std::mutex> guard(joining);
+        for (int f = 0; f < n_features; ++f) clashes.data()[f] |= taken[f];
+      },
+      block);
   require(ok, "a bin that its feature does not have");
   for (const auto& list : lists) all.insert(all.end(), list.begin(), list.end());
   return std::pair(lengths, all);
@@ -571,8 +577,7 @@ void check_page(const Layout& layout, const Bytes& page, int64_t n_rows) {
 // What both kinds of workspaces can do: see Workspace.
 template <class Tree>
 void bind_growing(nb::class_<Owned<Tree>>& type) {
-  type
-      .def(
+  type.def(
           "start",
           [](Owned<Tree>& self, Bytes records, int mode, int count_bits, int gradient_shift, int hessian_shift, double l2,
              double hessian_unit, double min_hessian, double min_gain, double noise, int64_t min_count, int max_depth, uint64_t key,
@@ -582,8 +587,7 @@ void bind_growing(nb::class_<Owned<Tree>>& type) {
             require(records.size() == size_t(n) * (Mode(mode) == Mode::kSingle ? sizeof(Single) : sizeof(Pair)), "records do not fit");
             require(count_bits > 0 && count_bits < 48 && n < int64_t(1) << count_bits, "count_bits too small");
             require(gradient_shift >= 0 && gradient_shift < 31 && hessian_shift >= 0 && hessian_shift < 31, "shift out of range");
-            require(!allowed || int(allowed->size()) == self.workspace->n_features(),
-                    "allowed must have one entry for each feature");
+            require(!allowed || int(allowed->size()) == self.workspace->n_features(), "allowed must have one entry for each feature");
             for (size_t i = 0; sample && i < sample->size(); ++i) {
               const int64_t row = sample->data()[i];
               require(row >= 0 && row < n && (i == 0 || row > sample->data()[i - 1]), "sample must be rows in ascending order");
@@ -615,8 +619,8 @@ void bind_growing(nb::class_<Owned<Tree>>& type) {
             if (monotonic) extras.monotonic.assign(monotonic->data(), monotonic->data() + n);
             self.workspace->constrain(std::move(extras));
           },
-          "l1"_a = 0.0, "max_step"_a = Extras::kNoLimit, "smooth"_a = 0.0, "score_noise"_a = 0.0, "extra"_a = false,
-          "joint"_a = false, "neighbours"_a = false, "weights"_a = nb::none(), "monotonic"_a = nb::none())
+          "l1"_a = 0.0, "max_step"_a = Extras::kNoLimit, "smooth"_a = 0.0, "score_noise"_a = 0.0, "extra"_a = false, "joint"_a = false,
+          "neighbours"_a = false, "weights"_a = nb::none(), "monotonic"_a = nb::none())
       .def(
           "force",
           [](Owned<Tree>& self, int node, int feature, int bin, bool missing_left) {
@@ -691,7 +695,7 @@ void bind_growing(nb::class_<Owned<Tree>>& type) {
              d["hessian"] = column([](const Node& n) { return n.sums.h; });
              d["lower"] = column([](const Node& n) { return n.limits.lower; });
              d["upper"] = column([](const Node& n) { return n.limits.upper; });
-             d["step"] = column([](const Node& n) { return n.limits.value; });     // its value before the learning rate, where rules shape it
+             d["step"] = column([](const Node& n) { return n.limits.value; });  // its value before the learning rate, where rules shape it
              d["anchor"] = column([](const Node& n) { return n.limits.anchor; });  // the parent's value
              return d;
            })
@@ -911,7 +915,8 @@ NB_MODULE(SAPWOOD_MODULE, m) {
         }
         new (self) OwnedSorted();
         self->columns = std::move(columns);
-        self->workspace = std::make_unique<SortedTree>(std::move(lists), std::move(n_values), n, n_threads, Proposal(proposal), n_quantiles);
+        self->workspace =
+            std::make_unique<SortedTree>(std::move(lists), std::move(n_values), n, n_threads, Proposal(proposal), n_quantiles);
       },
       "columns"_a, "n_values"_a, "n_threads"_a, "proposal"_a = 0, "n_quantiles"_a = 1);
 

@@ -44,7 +44,8 @@ inline RecordSums sample_pairs(Sampling sampling, double a, double b, uint64_t k
     if (u >= probability && sampling != Sampling::kBayesian) continue;
     kept.push_back(first + i);
     const double most_g = double(kMaxGradient), most_h = double(kMaxHessian);
-    const int64_t gi = to_int(splat(std::min(std::max(g * factor, -most_g), most_g)))[0], hi = to_int(splat(std::min(h * factor, most_h)))[0];
+    const int64_t gi = to_int(splat(std::min(std::max(g * factor, -most_g), most_g)))[0],
+                  hi = to_int(splat(std::min(h * factor, most_h)))[0];
     records[i] = Pair{int32_t(gi), uint32_t(hi)};
     sums.abs_gradient += gi < 0 ? -gi : gi, sums.gradient += gi, sums.hessian += hi;
   }

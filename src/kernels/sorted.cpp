@@ -265,7 +265,8 @@ void SortedTree::finish(const std::vector<int>& leaves, Sums* sums, void* leaf_o
       const Ranked* rows = list(0, leaves[k]);
       Sums total;
       for (int64_t i = 0; i < size(leaves[k]); ++i) {
-        const char* record = static_cast<const char*>(records_) + rows[i].row * (format_.mode == Mode::kSingle ? sizeof(Single) : sizeof(Pair));
+        const char* record =
+            static_cast<const char*>(records_) + rows[i].row * (format_.mode == Mode::kSingle ? sizeof(Single) : sizeof(Pair));
         const Sums one = sum_records(record, 1, format_.mode);
         total = {total.g + one.g, total.h + one.h, total.count + 1};
         set(rows[i].row, uint32_t(k));

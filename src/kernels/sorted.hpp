@@ -76,9 +76,9 @@ class SortedTree : public GrowingTree {
   const void* records_ = nullptr;
   bool sampled_ = false;
   std::vector<Range> ranges_;
-  std::vector<Ranked> lists_;                // (n_features, n_rows)
-  std::vector<std::vector<Ranked>> spare_;   // of each thread
-  std::vector<uint8_t> left_;                // of each row: whether it goes left
+  std::vector<Ranked> lists_;               // (n_features, n_rows)
+  std::vector<std::vector<Ranked>> spare_;  // of each thread
+  std::vector<uint8_t> left_;               // of each row: whether it goes left
 };
 
 }  // namespace sapwood

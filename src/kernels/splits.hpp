@@ -25,15 +25,15 @@ struct Rules {
 
 // Rules that most trees do without. Real units.
 struct Extras {
-  double l1 = 0;                    // taken off gradient sums
-  double max_step = kNoLimit;       // of a leaf's value
-  double smooth = 0;                // rows that a parent's value counts for in its children's
-  double score_noise = 0;           // relative, of a feature's gain where it is compared with others'
-  bool extra = false;               // one threshold a feature, drawn at random
-  bool joint = false;               // one split for all nodes of a level
-  bool neighbours = false;          // monotonic values are bounded by their neighbours', not by the middle between them
-  std::vector<double> weights;      // (n_features,) of gains where they are compared, or empty
-  std::vector<int8_t> monotonic;    // (n_features,) 1: values must not fall as the feature rises; -1: must not rise; or empty
+  double l1 = 0;                  // taken off gradient sums
+  double max_step = kNoLimit;     // of a leaf's value
+  double smooth = 0;              // rows that a parent's value counts for in its children's
+  double score_noise = 0;         // relative, of a feature's gain where it is compared with others'
+  bool extra = false;             // one threshold a feature, drawn at random
+  bool joint = false;             // one split for all nodes of a level
+  bool neighbours = false;        // monotonic values are bounded by their neighbours', not by the middle between them
+  std::vector<double> weights;    // (n_features,) of gains where they are compared, or empty
+  std::vector<int8_t> monotonic;  // (n_features,) 1: values must not fall as the feature rises; -1: must not rise; or empty
   static constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
   // Whether a leaf's value is anything but -G / (H + l2).

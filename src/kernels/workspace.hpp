@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "fixed.hpp"
-#include "layout.hpp"
 #include "growing.hpp"
+#include "layout.hpp"
 #include "splits.hpp"
 
 namespace sapwood {
@@ -117,7 +117,7 @@ class Workspace : public GrowingTree {
   int record_size_ = sizeof(Pair);
   Format format_;
   std::vector<std::vector<uint32_t>> sample_;  // of each page: the rows to grow on; empty if all
-  std::vector<Range> ranges_;  // (n_nodes, n_pages)
+  std::vector<Range> ranges_;                  // (n_nodes, n_pages)
   Buffer row_buffers_[2];
   Buffer spare_records_;
   std::vector<Buffer> columns_;  // of each page: (n_columns, n_rows), for large pages; see column()
