@@ -66,7 +66,7 @@ WAYS = st.sampled_from(
 class TestMonotonic:
     @pytest.mark.parametrize("policy", POLICIES)
     @pytest.mark.parametrize("loss", LOSSES)
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=6, deadline=None)
     @given(seed=st.integers(0, 2**32 - 1), direction=st.sampled_from([1, -1]), feature=st.integers(0, 2), ways=WAYS)
     def test_holds_on_dense_grids(self, loss, policy, seed, direction, feature, ways):
         x, y = make(loss, seed)
@@ -78,7 +78,7 @@ class TestMonotonic:
 
     @pytest.mark.parametrize("method", ["hist", "exact"])
     @pytest.mark.parametrize("loss", LOSSES)
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=6, deadline=None)
     @given(seed=st.integers(0, 2**32 - 1), constraints=st.sampled_from([[1, 0, 0], [0, -1, 0], [1, -1, 0], [1, 1, 1]]), ways=WAYS)
     def test_neighbours_hold_on_dense_grids(self, loss, method, seed, constraints, ways):
         if method == "exact" and ways.get("extra_trees"):
@@ -174,7 +174,7 @@ def paths(tree):
 class TestInteractions:
     @pytest.mark.parametrize("policy", POLICIES)
     @pytest.mark.parametrize("loss", ["squared_error", "log_loss"])
-    @settings(max_examples=15, deadline=None)
+    @settings(max_examples=8, deadline=None)
     @given(
         seed=st.integers(0, 2**32 - 1),
         ways=WAYS,
