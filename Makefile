@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 KERNELS := CMakeLists.txt pyproject.toml $(wildcard src/kernels/*)
 ASAN_TESTS := tests/kernels tests/trees tests/losses tests/model tests/data
 
-.PHONY: help demo test lint types unit bench asan format clean
+.PHONY: help demo test lint types unit bench asan format clean FORCE
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -42,7 +42,11 @@ format: .venv/dev  ## format the source
 clean:  ## remove what the targets made
 	rm -rf .venv build
 
-.venv/installed: $(KERNELS)
+# An editable install knows the modules there were: a new one has it done again.
+build/modules: FORCE
+	@mkdir -p build && ls src/sapwood/*.py src/sapwood/*/*.py > $@.new && { cmp -s $@.new $@ || cp $@.new $@; } && rm $@.new
+
+.venv/installed: $(KERNELS) build/modules
 	@command -v $(CXX) >/dev/null || { echo "Sapwood needs a C++20 compiler: install g++ 11 or newer (Debian, Ubuntu: apt install g++), then run make again." >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "Building Sapwood ..."

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import inspect
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from os import PathLike
@@ -105,6 +106,23 @@ CLASSIFIER = {
 def constraints(parameters: dict[str, Parameter]) -> dict[str, list[Any]]:
     """In the form that scikit-learn checks."""
     return {name: parameter.allowed for name, parameter in parameters.items()}
+
+
+def constructor(parameters: dict[str, Parameter]) -> Callable[..., None]:
+    """An `__init__` that takes these parameters, the first by position too, and keeps them as they are, as scikit-learn wants it."""
+    kinds = [inspect.Parameter.POSITIONAL_OR_KEYWORD] + [inspect.Parameter.KEYWORD_ONLY] * (len(parameters) - 1)
+    me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    takes = [inspect.Parameter(name, kind, default=p.default) for (name, p), kind in zip(parameters.items(), kinds, strict=True)]
+    signature = inspect.Signature([me, *takes])
+
+    def __init__(*args: Any, **kwargs: Any) -> None:
+        given = signature.bind(*args, **kwargs)
+        given.apply_defaults()
+        self, *values = given.arguments.values()
+        vars(self).update(zip(parameters, values, strict=True))
+
+    __init__.__signature__ = signature  # type: ignore[attr-defined]
+    return __init__
 
 
 def describe(parameters: dict[str, Parameter]) -> str:

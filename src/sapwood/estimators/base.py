@@ -1,4 +1,4 @@
-"""The scikit-learn estimators: check what the user gave, train, and keep the model."""
+"""What the estimators share: fit and its checks, raw predictions, importances."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import train_test_split
-from sklearn.utils import check_random_state, compute_sample_weight
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from sapwood import config, kernels, resolve
 from sapwood.boosting import Rows, train
 from sapwood.callbacks import Callback, EarlyStopping, Progress, Round
-from sapwood.checks import check_finite, check_labels, check_numbers, refuse_mask
+from sapwood.checks import check_finite, refuse_mask
 from sapwood.data.pages import Pages
 from sapwood.data.sorted import SortedRows
 from sapwood.data.tables import ArrayTable, Table, check_duplicate_names, check_order, frame_table, is_frame
-from sapwood.losses import CLASSIFICATION, OLDER_NAMES, REGRESSION, Loss
+from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.plan import make_builder, make_mode, make_row_sampler, make_tree_config
 from sapwood.resolve import Features
@@ -34,13 +34,22 @@ SCORED_TRAINING_ROWS = 10_000  # of the training rows, for a scorer other than t
 
 
 class BaseBoosting(BaseEstimator):
-    """What classifier and regressor share."""
+    """A scikit-learn estimator whose constructor takes the parameters of a table.
+
+    Subclasses say which: `class Name(BaseBoosting, parameters=...)`.
+    """
 
     _parameters: ClassVar[dict[str, config.Parameter]]
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
     model_: Model
     train_score_: np.ndarray
     validation_score_: np.ndarray
+
+    def __init_subclass__(cls, parameters: dict[str, config.Parameter] | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if parameters is not None:
+            cls._parameters, cls._parameter_constraints = parameters, config.constraints(parameters)
+            cls.__init__ = config.constructor(parameters)  # type: ignore[method-assign]
 
     def __new__(cls, *args: Any, **kwargs: Any) -> BaseBoosting:
         known = inspect.signature(cls.__init__).parameters
@@ -294,366 +303,6 @@ class BaseBoosting(BaseEstimator):
         """How much each feature was used: total "gain" of its splits, number of "split"s, or rows they sent on ("cover")."""
         check_is_fitted(self)
         return self.model_.importances(kind)
-
-
-class BoostingRegressor(RegressorMixin, BaseBoosting):
-    __doc__ = f"""Gradient-boosted trees for numbers.
-
-    Parameters
-    ----------
-{config.describe(config.REGRESSOR)}
-
-    Attributes
-    ----------
-    n_iter_ : int
-        Rounds of training.
-    best_iteration_ : int
-        Rounds that prediction uses.
-    train_score_, validation_score_ : (n_iter_ + 1,) arrays
-        Scores before the first round and after each; empty without early stopping (or without validation rows).
-    feature_importances_ : (n_features,) array
-    model_ : Model
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from sapwood import BoostingRegressor
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> round(BoostingRegressor().fit(X, y).score(X, y), 1)
-    0.9
-    """
-
-    _parameters: ClassVar = config.REGRESSOR
-    _parameter_constraints: ClassVar = config.constraints(config.REGRESSOR)
-
-    def __init__(
-        self,
-        loss="squared_error",
-        *,
-        quantile=None,
-        learning_rate=0.1,
-        max_iter=100,
-        max_leaf_nodes=31,
-        max_depth=None,
-        min_samples_leaf=20,
-        l2_regularization=0.0,
-        max_features=1.0,
-        max_bins=255,
-        categorical_features="from_dtype",
-        monotonic_cst=None,
-        interaction_cst=None,
-        warm_start=False,
-        early_stopping="auto",
-        scoring="loss",
-        validation_fraction=0.1,
-        n_iter_no_change=10,
-        tol=1e-7,
-        verbose=0,
-        random_state=None,
-        n_jobs=None,
-        grow_policy="leafwise",
-        l1_regularization=0.0,
-        min_gain=0.0,
-        min_hessian=None,
-        max_step=None,
-        path_smooth=0.0,
-        extra_trees=False,
-        score_noise=0.0,
-        feature_weights=None,
-        max_features_level=1.0,
-        max_features_tree=1.0,
-        subsample=1.0,
-        sampling="uniform",
-        goss_top=0.2,
-        goss_other=0.1,
-        bagging_temperature=1.0,
-        boosting="plain",
-        drop_rate=0.1,
-        skip_drop=0.5,
-        max_drop=50,
-        forced_splits=None,
-        cut_points=None,
-        min_rows_in_bin=1,
-        bin_sample_rows=200_000,
-        monotonic_method="basic",
-        tree_method="hist",
-        approx_proposal="global",
-    ) -> None:
-        self.loss = loss
-        self.quantile = quantile
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.l2_regularization = l2_regularization
-        self.max_features = max_features
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.scoring = scoring
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.grow_policy = grow_policy
-        self.l1_regularization = l1_regularization
-        self.min_gain = min_gain
-        self.min_hessian = min_hessian
-        self.max_step = max_step
-        self.path_smooth = path_smooth
-        self.extra_trees = extra_trees
-        self.score_noise = score_noise
-        self.feature_weights = feature_weights
-        self.max_features_level = max_features_level
-        self.max_features_tree = max_features_tree
-        self.subsample = subsample
-        self.sampling = sampling
-        self.goss_top = goss_top
-        self.goss_other = goss_other
-        self.bagging_temperature = bagging_temperature
-        self.boosting = boosting
-        self.drop_rate = drop_rate
-        self.skip_drop = skip_drop
-        self.max_drop = max_drop
-        self.forced_splits = forced_splits
-        self.cut_points = cut_points
-        self.min_rows_in_bin = min_rows_in_bin
-        self.bin_sample_rows = bin_sample_rows
-        self.monotonic_method = monotonic_method
-        self.tree_method = tree_method
-        self.approx_proposal = approx_proposal
-
-    def predict(self, X: Any) -> np.ndarray:
-        """(n_rows,) float64: the predicted targets."""
-        return self._means(self._raw_predict(X))
-
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """`predict` after each round."""
-        return (self._means(raw) for raw in self._staged_raw(X))
-
-    def _means(self, raw: np.ndarray) -> np.ndarray:
-        return self.model_.apply_link(np.ascontiguousarray(raw), resolve_threads(self.n_jobs))[:, 0]
-
-    def _targets(self, y: Any, n_rows: int, previous: Model | None) -> tuple[np.ndarray, Loss]:
-        return self._validation_targets(y, n_rows, "y"), REGRESSION[OLDER_NAMES.get(self.loss, self.loss)]()
-
-    def _validation_targets(self, y: Any, n_rows: int, name: str = "y_val") -> np.ndarray:
-        return check_numbers(y, n_rows, name)
-
-    def _original_targets(self, y: np.ndarray) -> np.ndarray:
-        return y
-
-
-class BoostingClassifier(ClassifierMixin, BaseBoosting):
-    __doc__ = f"""Gradient-boosted trees for classes.
-
-    Parameters
-    ----------
-{config.describe(config.CLASSIFIER)}
-
-    Attributes
-    ----------
-    classes_ : (n_classes,) array
-    n_iter_ : int
-        Rounds of training.
-    best_iteration_ : int
-        Rounds that prediction uses.
-    train_score_, validation_score_ : (n_iter_ + 1,) arrays
-        Scores before the first round and after each; empty without early stopping (or without validation rows).
-    feature_importances_ : (n_features,) array
-    model_ : Model
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from sapwood import BoostingClassifier
-    >>> X, y = load_iris(return_X_y=True)
-    >>> round(BoostingClassifier().fit(X, y).score(X, y), 1)
-    1.0
-    """
-
-    classes_: np.ndarray
-
-    _parameters: ClassVar = config.CLASSIFIER
-    _parameter_constraints: ClassVar = config.constraints(config.CLASSIFIER)
-
-    def __init__(
-        self,
-        loss="log_loss",
-        *,
-        learning_rate=0.1,
-        max_iter=100,
-        max_leaf_nodes=31,
-        max_depth=None,
-        min_samples_leaf=20,
-        l2_regularization=0.0,
-        max_features=1.0,
-        max_bins=255,
-        categorical_features="from_dtype",
-        monotonic_cst=None,
-        interaction_cst=None,
-        warm_start=False,
-        early_stopping="auto",
-        scoring="loss",
-        validation_fraction=0.1,
-        n_iter_no_change=10,
-        tol=1e-7,
-        verbose=0,
-        random_state=None,
-        n_jobs=None,
-        grow_policy="leafwise",
-        l1_regularization=0.0,
-        min_gain=0.0,
-        min_hessian=None,
-        max_step=None,
-        path_smooth=0.0,
-        extra_trees=False,
-        score_noise=0.0,
-        feature_weights=None,
-        max_features_level=1.0,
-        max_features_tree=1.0,
-        subsample=1.0,
-        sampling="uniform",
-        goss_top=0.2,
-        goss_other=0.1,
-        bagging_temperature=1.0,
-        boosting="plain",
-        drop_rate=0.1,
-        skip_drop=0.5,
-        max_drop=50,
-        forced_splits=None,
-        cut_points=None,
-        min_rows_in_bin=1,
-        bin_sample_rows=200_000,
-        monotonic_method="basic",
-        tree_method="hist",
-        approx_proposal="global",
-        class_weight=None,
-    ) -> None:
-        self.loss = loss
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.l2_regularization = l2_regularization
-        self.max_features = max_features
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.scoring = scoring
-        self.validation_fraction = validation_fraction
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.grow_policy = grow_policy
-        self.l1_regularization = l1_regularization
-        self.min_gain = min_gain
-        self.min_hessian = min_hessian
-        self.max_step = max_step
-        self.path_smooth = path_smooth
-        self.extra_trees = extra_trees
-        self.score_noise = score_noise
-        self.feature_weights = feature_weights
-        self.max_features_level = max_features_level
-        self.max_features_tree = max_features_tree
-        self.subsample = subsample
-        self.sampling = sampling
-        self.goss_top = goss_top
-        self.goss_other = goss_other
-        self.bagging_temperature = bagging_temperature
-        self.boosting = boosting
-        self.drop_rate = drop_rate
-        self.skip_drop = skip_drop
-        self.max_drop = max_drop
-        self.forced_splits = forced_splits
-        self.cut_points = cut_points
-        self.min_rows_in_bin = min_rows_in_bin
-        self.bin_sample_rows = bin_sample_rows
-        self.monotonic_method = monotonic_method
-        self.tree_method = tree_method
-        self.approx_proposal = approx_proposal
-        self.class_weight = class_weight
-
-    def predict(self, X: Any) -> np.ndarray:
-        """(n_rows,): the most probable class of each row."""
-        return self._most_probable(self._raw_predict(X))
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """(n_rows, n_classes) float64: the probability of each class."""
-        return self._probabilities(self._raw_predict(X))
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Raw predictions: (n_rows,) log-odds for two classes, else (n_rows, n_classes)."""
-        return self._decisions(self._raw_predict(X))
-
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
-        """`predict` after each round."""
-        return (self._most_probable(raw) for raw in self._staged_raw(X))
-
-    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
-        """`predict_proba` after each round."""
-        return (self._probabilities(raw) for raw in self._staged_raw(X))
-
-    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
-        """`decision_function` after each round."""
-        return (self._decisions(raw) for raw in self._staged_raw(X))
-
-    def _most_probable(self, raw: np.ndarray) -> np.ndarray:
-        if len(self.classes_) <= 2:
-            return self.classes_[(raw[:, 0] > 0).astype(np.intp) if len(self.classes_) == 2 else np.zeros(len(raw), dtype=np.intp)]
-        return self.classes_[raw.argmax(axis=1)]
-
-    def _probabilities(self, raw: np.ndarray) -> np.ndarray:
-        if len(self.classes_) == 1:
-            return np.ones((len(raw), 1))
-        linked = self.model_.apply_link(np.ascontiguousarray(raw), resolve_threads(self.n_jobs))
-        return linked if linked.shape[1] > 1 else np.column_stack([1 - linked, linked])
-
-    def _decisions(self, raw: np.ndarray) -> np.ndarray:
-        return raw[:, 0] if raw.shape[1] == 1 else raw
-
-    def _targets(self, y: Any, n_rows: int, previous: Model | None) -> tuple[np.ndarray, Loss]:
-        y = check_labels(y, n_rows, "y")
-        classes, encoded = np.unique(y, return_inverse=True)
-        if previous is not None and not np.array_equal(classes, self.classes_):
-            raise ValueError(f"warm_start goes on with the classes {self.classes_.tolist()}, but y has {classes.tolist()}")
-        loss = OLDER_NAMES.get(self.loss, self.loss)
-        if self.loss == "binary_crossentropy" and len(classes) > 2:
-            raise ValueError(f"loss='binary_crossentropy' is for two classes; y has {len(classes)}: use 'log_loss'")
-        if self.loss == "categorical_crossentropy" and len(classes) <= 2:
-            raise ValueError(f"loss='categorical_crossentropy' is for more than two classes; y has {len(classes)}: use 'log_loss'")
-        self.classes_ = classes
-        kind = loss if len(classes) <= 2 else "multinomial_log_loss"
-        return encoded.astype(np.float64), CLASSIFICATION[kind](len(classes) if len(classes) > 2 else 1)
-
-    def _validation_targets(self, y: Any, n_rows: int, name: str = "y_val") -> np.ndarray:
-        y = check_labels(y, n_rows, name)
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
-            raise ValueError(f"{name} has classes that y does not have: {unknown.tolist()[:5]}")
-        return np.searchsorted(self.classes_, y).astype(np.float64)
-
-    def _original_targets(self, y: np.ndarray) -> np.ndarray:
-        return self.classes_[y.astype(np.intp)]
-
-    def _weights(self, weight: Any, y: np.ndarray, n_rows: int, name: str) -> np.ndarray | None:
-        weight = super()._weights(weight, y, n_rows, name)
-        if self.class_weight is None:
-            return weight
-        by_class = compute_sample_weight(self.class_weight, self._original_targets(y))
-        return by_class if weight is None else weight * by_class
 
 
 def is_frame_like(X: Any) -> bool:

@@ -1,0 +1,6 @@
+"""The scikit-learn estimators: check what the user gave, train, and keep the model."""
+
+from sapwood.estimators.classifier import BoostingClassifier
+from sapwood.estimators.regressor import BoostingRegressor
+
+__all__ = ["BoostingClassifier", "BoostingRegressor"]

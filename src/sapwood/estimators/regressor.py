@@ -1,0 +1,64 @@
+"""Gradient-boosted trees for numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from sapwood import config
+from sapwood.checks import check_numbers
+from sapwood.estimators.base import BaseBoosting
+from sapwood.losses import OLDER_NAMES, REGRESSION, Loss
+from sapwood.model import Model
+from sapwood.threads import resolve_threads
+
+
+class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSOR):
+    __doc__ = f"""Gradient-boosted trees for numbers.
+
+    Parameters
+    ----------
+{config.describe(config.REGRESSOR)}
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Rounds of training.
+    best_iteration_ : int
+        Rounds that prediction uses.
+    train_score_, validation_score_ : (n_iter_ + 1,) arrays
+        Scores before the first round and after each; empty without early stopping (or without validation rows).
+    feature_importances_ : (n_features,) array
+    model_ : Model
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sapwood import BoostingRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> round(BoostingRegressor().fit(X, y).score(X, y), 1)
+    0.9
+    """
+
+    def predict(self, X: Any) -> np.ndarray:
+        """(n_rows,) float64: the predicted targets."""
+        return self._means(self._raw_predict(X))
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """`predict` after each round."""
+        return (self._means(raw) for raw in self._staged_raw(X))
+
+    def _means(self, raw: np.ndarray) -> np.ndarray:
+        return self.model_.apply_link(np.ascontiguousarray(raw), resolve_threads(self.n_jobs))[:, 0]
+
+    def _targets(self, y: Any, n_rows: int, previous: Model | None) -> tuple[np.ndarray, Loss]:
+        return self._validation_targets(y, n_rows, "y"), REGRESSION[OLDER_NAMES.get(str(self.loss), str(self.loss))]()
+
+    def _validation_targets(self, y: Any, n_rows: int, name: str = "y_val") -> np.ndarray:
+        return check_numbers(y, n_rows, name)
+
+    def _original_targets(self, y: np.ndarray) -> np.ndarray:
+        return y
