@@ -245,18 +245,24 @@ inline void move_words(int64_t* from, int64_t n, int64_t* to) {
   }
 }
 
-// Turns wide records into narrow ones, rounding up or down by a hash of the row.
-inline void narrow_records(Pair* records, int64_t n, uint32_t key, uint32_t first_row) {
+// Turns wide records into narrow ones, rounding up or down by random bits of the row.
+//   random  i -> 32 bits
+template <class Random>
+inline void narrow_records(Pair* records, int64_t n, Random&& random) {
   for (int64_t i = 0; i < n; ++i) {
-    const uint32_t random = hash_row(key, first_row + uint32_t(i));
+    const uint32_t bits = random(i);
     const int32_t g = records[i].g;
-    const int32_t narrow_g = (g + int32_t(random & 0xffff)) >> kGradientShift;
+    const int32_t narrow_g = (g + int32_t(bits & 0xffff)) >> kGradientShift;
     records[i].g =
         int32_t(uint32_t(narrow_g) << (kGradientShift + 1)) + (g - int32_t(uint32_t(narrow_g) << kGradientShift)) + (1 << kGradientShift);
     const uint32_t h = records[i].h;
-    const uint32_t narrow_h = (h + ((random >> 16) << (kHessianShift - 16))) >> kHessianShift;
+    const uint32_t narrow_h = (h + ((bits >> 16) << (kHessianShift - 16))) >> kHessianShift;
     records[i].h = (narrow_h << (kHessianShift + 1)) + (h - (narrow_h << kHessianShift)) + (1u << kHessianShift);
   }
+}
+
+inline void narrow_records(Pair* records, int64_t n, uint32_t key, uint32_t first_row) {
+  narrow_records(records, n, [=](int64_t i) { return hash_row(key, first_row + uint32_t(i)); });
 }
 
 }  // namespace sapwood

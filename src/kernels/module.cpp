@@ -49,10 +49,15 @@ void require(bool ok, const char* what) {
 
 // A NumPy array that owns a copy of the values.
 template <class T, class V>
-auto to_numpy(const V& values) {
-  auto* copy = new std::vector<T>(values.begin(), values.end());
-  nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(copy->data(), {copy->size()}, owner);
+auto to_numpy(V&& values) {
+  std::vector<T>* kept;
+  if constexpr (std::is_same_v<V, std::vector<T>>) {
+    kept = new std::vector<T>(std::move(values));
+  } else {
+    kept = new std::vector<T>(values.begin(), values.end());
+  }
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
 }
 
 Table as_table(const AnyTable& x) {
@@ -286,29 +291,49 @@ nb::list find_cuts_py(AnyTable x, std::optional<In<uint32_t>> rows, Weight weigh
   return result;
 }
 
+// Joins what f(begin, end, list) appends to the lists of blocks of rows.
+template <class T, class F>
+std::vector<T> list_rows(int64_t n, int n_threads, F&& f) {
+  std::vector<std::vector<T>> lists(size_t((n + kRowBlock - 1) / kRowBlock));
+  over_rows(n, n_threads, [&](int64_t begin, int64_t end) { f(begin, end, lists[begin / kRowBlock]); });
+  std::vector<int64_t> at(1, 0);
+  for (const auto& list : lists) at.push_back(at.back() + int64_t(list.size()));
+  std::vector<T> all(size_t(at.back()));
+  over_rows(n, n_threads, [&](int64_t begin, int64_t) {
+    const auto& list = lists[begin / kRowBlock];
+    std::copy(list.begin(), list.end(), all.begin() + at[begin / kRowBlock]);
+  });
+  return all;
+}
+
 // Rows whose hash is below a share of all.
-auto sample_rows(int64_t n, int64_t first_row, double share, uint64_t key) {
-  std::vector<uint32_t> rows;
+std::vector<int64_t> sample_rows(int64_t n, int64_t first_row, double share, uint64_t key, int n_threads) {
   const uint64_t limit = uint64_t(share * 4294967296.0);
-  for (int64_t i = 0; i < n; ++i) {
-    const uint64_t row = uint64_t(first_row + i);
-    if (hash_row(row_key(key, row), uint32_t(row)) < limit) rows.push_back(uint32_t(i));
-  }
-  return rows;
+  return list_rows<int64_t>(n, n_threads, [&](int64_t begin, int64_t end, std::vector<int64_t>& list) {
+    list.resize(size_t(end - begin));
+    size_t count = 0;
+    for (int64_t i = begin; i < end; ++i) {
+      const uint64_t row = uint64_t(first_row + i);
+      list[count] = i;
+      count += hash_row(row_key(key, row), uint32_t(row)) < limit;
+    }
+    list.resize(count);
+  });
 }
 
 // Draws rows and scales their records: see Sampling. Returns the rows, and the sums of what was drawn.
 auto sample_records(Bytes records, int sampling, double a, double b, uint64_t key, int n_threads) {
   const int64_t n = int64_t(records.size()) / int64_t(sizeof(Pair));
-  std::vector<std::vector<int64_t>> kept((n + kRowBlock - 1) / kRowBlock);
-  const auto sums = sum_over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
-    auto& list = kept[begin / kRowBlock];
+  std::mutex adding;
+  RecordSums sums;
+  auto rows = list_rows<int64_t>(n, n_threads, [&](int64_t begin, int64_t end, std::vector<int64_t>& list) {
     list.reserve(size_t(end - begin));
-    return sample_pairs(Sampling(sampling), a, b, key, begin, reinterpret_cast<Pair*>(records.data()) + begin, end - begin, list);
+    const auto part =
+        sample_pairs(Sampling(sampling), a, b, key, begin, reinterpret_cast<Pair*>(records.data()) + begin, end - begin, list);
+    std::lock_guard<std::mutex> guard(adding);
+    sums.abs_gradient += part.abs_gradient, sums.gradient += part.gradient, sums.hessian += part.hessian;
   });
-  std::vector<int64_t> all;
-  for (const auto& list : kept) all.insert(all.end(), list.begin(), list.end());
-  return std::pair(all, sums);
+  return std::pair(std::move(rows), std::tuple(sums.abs_gradient, sums.gradient, sums.hessian));
 }
 
 // Where features are that do not all have a column of their own.
@@ -779,11 +804,16 @@ NB_MODULE(SAPWOOD_MODULE, m) {
   m.def("find_cuts", &find_cuts_py, "x"_a, "rows"_a.none(), "weight"_a.none(), "max_bins"_a, "n_threads"_a);
   m.def(
       "sample_rows",
-      [](int64_t n, int64_t first_row, double share, uint64_t key) {
+      [](int64_t n, int64_t first_row, double share, uint64_t key, int n_threads) {
         require(n >= 0 && n < int64_t(1) << 32 && share >= 0 && share <= 1, "n or share out of range");
-        return to_numpy<uint32_t>(sample_rows(n, first_row, share, key));
+        std::vector<int64_t> rows;
+        {
+          nb::gil_scoped_release free;
+          rows = sample_rows(n, first_row, share, key, n_threads);
+        }
+        return to_numpy<int64_t>(std::move(rows));
       },
-      "n"_a, "first_row"_a, "share"_a, "key"_a);
+      "n"_a, "first_row"_a, "share"_a, "key"_a, "n_threads"_a = 1);
   m.def(
       "sample_records",
       [](Bytes records, int sampling, double a, double b, uint64_t key, int n_threads) {
@@ -795,7 +825,7 @@ NB_MODULE(SAPWOOD_MODULE, m) {
           nb::gil_scoped_release free;
           drawn = sample_records(records, sampling, a, b, key, n_threads);
         }
-        return std::pair(to_numpy<int64_t>(drawn.first), drawn.second);
+        return std::pair(to_numpy<int64_t>(std::move(drawn.first)), drawn.second);
       },
       "records"_a, "sampling"_a, "a"_a, "b"_a, "key"_a, "n_threads"_a);
   m.def("bin_table", &bin_table, "x"_a, "first_feature"_a, "cuts"_a, "cuts_begin"_a, "page"_a, "page_rows"_a, "first_row"_a, "width"_a,

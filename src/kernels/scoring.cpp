@@ -4,47 +4,16 @@
 #include <cstring>
 
 #include "binning.hpp"
+#include "leafsets.hpp"
 #include "pool.hpp"
-
-#if defined(__AVX2__)
-#include <immintrin.h>
-#endif
 
 namespace sapwood {
 namespace {
 
-constexpr int kRows = 64;  // of a block: two vectors
-constexpr int kMaxLeaves = 64;
-constexpr int kMaxPlanes = kMaxLeaves / 8;
+constexpr int kRows = kSetRows;
 constexpr int kMaxCuts = 254;  // so that bins, and one for missing values, fit a byte
 constexpr int kMaxLevels = 8;  // of a symmetric tree: its leaves are numbered by a byte
 constexpr int kFewRows = 16;   // below that, walking is faster than preparing a block
-
-typedef int8_t i8x32 __attribute__((vector_size(32)));
-
-inline i8x32 load32(const void* p) {
-  i8x32 v;
-  std::memcpy(&v, p, sizeof v);
-  return v;
-}
-
-inline i8x32 fill32(int8_t x) { return i8x32{} + x; }
-
-// For each byte, the number of its lowest set bit, or at least 128 where none is set.
-inline void lowest_bits(i8x32 v, uint8_t* out) {
-#if defined(__AVX2__)
-  const __m256i low =
-      _mm256_setr_epi8(-128, 0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0, -128, 0, 1, 0, 2, 0, 1, 0, 3, 0, 1, 0, 2, 0, 1, 0);
-  const __m256i high =
-      _mm256_setr_epi8(-128, 4, 5, 4, 6, 4, 5, 4, 7, 4, 5, 4, 6, 4, 5, 4, -128, 4, 5, 4, 6, 4, 5, 4, 7, 4, 5, 4, 6, 4, 5, 4);
-  const __m256i x = (__m256i)v, nibble = _mm256_set1_epi8(15);
-  const __m256i a = _mm256_shuffle_epi8(low, _mm256_and_si256(x, nibble));
-  const __m256i b = _mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi16(x, 4), nibble));
-  _mm256_storeu_si256((__m256i*)out, _mm256_min_epu8(a, b));
-#else
-  for (int i = 0; i < 32; ++i) out[i] = v[i] ? uint8_t(__builtin_ctz(uint8_t(v[i]))) : 128;
-#endif
-}
 
 // One row of a table as doubles.
 void load_row(const Table& table, int64_t row, double* out) {
@@ -88,7 +57,7 @@ Scorer::Scorer(const Trees& trees, int n_features, int n_outputs) : n_features_(
   }
   for (int64_t t = 0; t < trees.n_trees; ++t) {
     const int64_t n_leaves = (begin_[t + 1] - begin_[t] + 1) / 2;
-    if (n_leaves > kMaxLeaves && !symmetric_levels(nodes_.data() + begin_[t], begin_[t + 1] - begin_[t])) strikes_ = false;
+    if (n_leaves > kSetLeaves && !symmetric_levels(nodes_.data() + begin_[t], begin_[t + 1] - begin_[t])) strikes_ = false;
   }
   if (used_.size() > 65535) strikes_ = false;
   if (!strikes_) return;
@@ -109,31 +78,23 @@ Scorer::Scorer(const Trees& trees, int n_features, int n_outputs) : n_features_(
     };
     for (int level = 0; level < n_levels; ++level) level_list_.push_back(strike(nodes[(1 << level) - 1]));
     level_begin_.push_back(int64_t(level_list_.size()));
-    // Leaves below each node; children come after their parents.
-    std::vector<int> n_leaves(n, 1), first_leaf(n, 0);
-    for (int i = n - 1; i >= 0; --i) {
-      if (nodes[i].feature >= 0) n_leaves[i] = n_leaves[nodes[i].left] + n_leaves[nodes[i].right];
-    }
+    const LeafNumbers numbers(n, [&](int i) { return std::pair(nodes[i].feature < 0 ? -1 : nodes[i].left, nodes[i].right); });
     const int64_t leaves_at = leaf_begin_.back();
-    leaf_values_.resize(leaves_at + n_leaves[0]);
-    std::vector<Strike> planes[kMaxPlanes];
+    leaf_values_.resize(leaves_at + numbers.count[0]);
+    std::vector<Strike> planes[kSetLeaves / kPlaneLeaves];
     for (int i = 0; i < n; ++i) {
       if (nodes[i].feature < 0) {
-        leaf_values_[leaves_at + first_leaf[i]] = values_[begin_[t] + i];
-        continue;
-      }
-      first_leaf[nodes[i].left] = first_leaf[i];
-      first_leaf[nodes[i].right] = first_leaf[i] + n_leaves[nodes[i].left];
-      if (n_levels > 0) continue;
-      const Strike condition = strike(nodes[i]);
-      for (int leaf = first_leaf[i]; leaf < first_leaf[nodes[i].right]; ++leaf) {
-        auto& plane = planes[leaf / 8];
-        if (leaf == first_leaf[i] || leaf % 8 == 0) plane.push_back(condition);
-        plane.back().leaves |= uint8_t(1 << leaf % 8);
+        leaf_values_[leaves_at + numbers.first[i]] = values_[begin_[t] + i];
+      } else if (n_levels == 0) {
+        Strike condition = strike(nodes[i]);
+        numbers.visit_planes(nodes[i].left, [&](int plane, uint8_t leaves) {
+          condition.leaves = leaves;
+          planes[plane].push_back(condition);
+        });
       }
     }
     leaf_begin_.push_back(int64_t(leaf_values_.size()));
-    const int n_planes = n_levels > 0 ? 0 : (n_leaves[0] + 7) / 8;
+    const int n_planes = n_levels > 0 ? 0 : (numbers.count[0] + kPlaneLeaves - 1) / kPlaneLeaves;
     for (int p = 0; p < n_planes; ++p) {
       strike_list_.insert(strike_list_.end(), planes[p].begin(), planes[p].end());
       plane_begin_.push_back(int64_t(strike_list_.size()));
@@ -215,7 +176,7 @@ void Scorer::add_striking(const Table& table, int64_t begin, int64_t end, int64_
       }
     };
     for (int64_t t = first; t < last; ++t) {
-      alignas(32) uint8_t leaf[kRows], plane_leaf[kRows];
+      alignas(32) uint8_t leaf[kRows];
       if (level_begin_[t] < level_begin_[t + 1]) {
         i8x32 a = fill32(0), b = a;
         for (int64_t level = level_begin_[t]; level < level_begin_[t + 1]; ++level) {
@@ -226,25 +187,7 @@ void Scorer::add_striking(const Table& table, int64_t begin, int64_t end, int64_
         std::memcpy(leaf, &a, sizeof a);
         std::memcpy(leaf + 32, &b, sizeof b);
       }
-      for (int64_t p = tree_plane_[t]; p < tree_plane_[t + 1]; ++p) {
-        i8x32 a = fill32(-1), b = a;
-        for (const Strike* s = strike_list_.data() + plane_begin_[p]; s < strike_list_.data() + plane_begin_[p + 1]; ++s) {
-          const i8x32 leaves = fill32(int8_t(s->leaves));
-          i8x32 fails_x, fails_y;
-          ask(*s, fails_x, fails_y);
-          a &= ~(fails_x & leaves), b &= ~(fails_y & leaves);
-        }
-        uint8_t* found = p == tree_plane_[t] ? leaf : plane_leaf;
-        lowest_bits(a, found);
-        lowest_bits(b, found + 32);
-        if (found == plane_leaf) {
-          const uint8_t base = uint8_t(8 * (p - tree_plane_[t]));
-          for (int i = 0; i < kRows; ++i) {
-            const uint8_t here = uint8_t(plane_leaf[i] + base);
-            leaf[i] = leaf[i] < here ? leaf[i] : here;
-          }
-        }
-      }
+      find_set_leaves(strike_list_.data(), plane_begin_.data() + tree_plane_[t], int(tree_plane_[t + 1] - tree_plane_[t]), ask, leaf);
       const double* values = leaf_values_.data() + leaf_begin_[t];
       double* s = sums.data() + size_t(t % n_outputs_) * kRows;
       for (int i = 0; i < n; ++i) s[i] += values[leaf[i]];

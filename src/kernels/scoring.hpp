@@ -1,9 +1,6 @@
 // Sums the leaf values that rows reach in a list of trees.
 //
-// Trees of up to 64 leaves are scored without walking. For each row there is a set of leaves it may still reach; a node whose condition
-// a row fails strikes out the leaves to its left; when all nodes had their say, the first leaf left is the row's own. Here the sets of 32
-// rows lie side by side, eight leaves to a plane of 32 bytes, so that one comparison and two logical operations serve 32 rows at once
-// (Lucchese et al., QuickScorer, 2015; Ye et al., RapidScorer, 2018). A symmetric tree, with one condition for each of at most eight
+// Trees of up to 64 leaves are scored by sets of leaves: see leafsets.hpp. A symmetric tree, with one condition for each of at most eight
 // levels, is a table: the answers are the bits of the leaf's number. Larger trees, and a few rows at a time, walk from node to node.
 #pragma once
 #include <cstdint>

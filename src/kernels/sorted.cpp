@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <set>
 
 #include "hash.hpp"
 #include "histogram.hpp"
@@ -276,17 +277,28 @@ void SortedTree::finish(const std::vector<int>& leaves, Sums* sums, void* leaf_o
   });
 }
 
-// Sends all rows down the tree, split by split: those that were not sampled are in no list.
+// Sends all rows down the tree, level by level, in the order of each feature that splits nodes there: those that were not sampled are in no
+// list.
 void SortedTree::find_leaves(const std::vector<int>& leaves, uint32_t* leaf_of_row) {
+  constexpr int64_t kRows = 1 << 14;
   std::vector<uint32_t> leaf_of_node(nodes_.size()), at(size_t(n_rows_), 0);  // the node each row is in
   for (size_t i = 0; i < leaves.size(); ++i) leaf_of_node[leaves[i]] = uint32_t(i);
-  for (size_t node = 0; node < nodes_.size(); ++node) {
-    if (nodes_[node].left < 0) continue;
-    const Ranked* rows = columns_[nodes_[node].split.feature];
-    for (int64_t i = 0; i < n_rows_; ++i) {
-      if (at[rows[i].row] != node) continue;
-      at[rows[i].row] = uint32_t(goes_left(nodes_[node].split, rows[i].rank) ? nodes_[node].left : nodes_[node].right);
-    }
+  std::set<std::pair<int, int>> levels;  // (depth, feature)
+  for (const Node& node : nodes_) {
+    if (node.left >= 0) levels.emplace(node.depth, node.split.feature);
+  }
+  for (auto [depth, feature] : levels) {
+    parallel(n_threads_, (n_rows_ + kRows - 1) / kRows, [&, depth = depth, feature = feature](int, Tasks& tasks) {
+      for (int64_t task; (task = tasks.claim()) >= 0;) {
+        for (int64_t i = task * kRows; i < std::min(n_rows_, (task + 1) * kRows); ++i) {
+          const auto [row, rank] = columns_[feature][i];
+          const Node& node = nodes_[at[row]];
+          if (node.depth == depth && node.left >= 0 && node.split.feature == feature) {
+            at[row] = uint32_t(goes_left(node.split, rank) ? node.left : node.right);
+          }
+        }
+      }
+    });
   }
   for (int64_t row = 0; row < n_rows_; ++row) leaf_of_row[row] = leaf_of_node[at[row]];
 }

@@ -10,6 +10,7 @@
 
 #include "hash.hpp"
 #include "histogram.hpp"
+#include "leafsets.hpp"
 #include "partition.hpp"
 #include "pool.hpp"
 
@@ -72,7 +73,7 @@ void Workspace::make_columns() {
   for (size_t p = 0; p < pages_.size(); ++p) {
     const int64_t n = pages_[p].n_rows;
     if (n * layout_.stride * layout_.n_groups < kColumnBytes || layout_.n_columns() == 0) continue;
-    columns_[p] = Buffer(size_t(layout_.n_columns()) * n);
+    columns_[p] = Buffer(size_t(layout_.n_columns()) * n + kSetRows);  // the last block may look past the end
     parallel(n_threads_, (n + kTile - 1) / kTile, [&](int, Tasks& tasks) {
       for (int64_t task; (task = tasks.claim()) >= 0;) {
         const int64_t begin = task * kTile, end = std::min(n, begin + kTile);
@@ -223,40 +224,56 @@ void Workspace::start(void* records, const Format& format, const Rules& rules, i
     free_slots_.push_back(int(i));
   }
   nodes_.assign(1, Node{});
-  ranges_.assign(pages_.size(), Range{});
-  for (size_t p = 0; p < pages_.size(); ++p) ranges_[p] = {0, pages_[p].n_rows};
   nodes_[0].sums.count = sample ? n_sample : n_rows_;
-  sample_.clear();
+  nodes_[0].buffer = sample ? 1 : 0;
+  ranges_.assign(pages_.size(), Range{});
+  sample_.assign(sample ? pages_.size() : 0, {});
+  const int64_t* at = sample;  // of each page: where its part of the sample begins
+  for (size_t p = 0; p < pages_.size(); ++p) {
+    const int64_t* end = sample ? std::lower_bound(at, sample + n_sample, pages_[p].start + pages_[p].n_rows) : nullptr;
+    ranges_[p] = {0, sample ? end - at : pages_[p].n_rows};
+    if (sample) sample_[p].resize(size_t(end - at));
+    at = end;
+  }
 
   const bool searched = can_split(nodes_[0]);
   const bool wanted = searched && !is_small(0);
-  const bool fused = wanted && this->fused() && !sample;
+  const bool fused = wanted && this->fused();
   const int slot = wanted ? take_slot(0) : -1;
-  const int n_threads = n_rows_ * layout_.width < kSerialWork ? 1 : n_threads_;
+  const int64_t n_all = nodes_[0].sums.count;
+  const int n_threads = n_all * layout_.width < kSerialWork ? 1 : n_threads_;
   make_scratch(n_threads);
-  if (fused || format.mode == Mode::kNarrow) {
-    const int64_t block = std::clamp<int64_t>(n_rows_ / (4 * n_threads), 256, kBlockRows);
+  if (fused || sample || format.mode == Mode::kNarrow) {
+    const int64_t block = std::clamp<int64_t>(n_all / (4 * n_threads), 256, kBlockRows);
     std::vector<int64_t> begin(1, 0);  // of each page's tasks
-    for (const Page& page : pages_) begin.push_back(begin.back() + (page.n_rows + block - 1) / block);
+    for (size_t p = 0; p < pages_.size(); ++p) begin.push_back(begin.back() + (ranges_[p].end + block - 1) / block);
     parallel(n_threads, begin.back(), [&](int participant, Tasks& tasks) {
       Scratch& scratch = scratch_[participant];
       for (int64_t task; (task = tasks.claim()) >= 0;) {
         const size_t p = std::upper_bound(begin.begin(), begin.end(), task) - begin.begin() - 1;
-        const int64_t first = (task - begin[p]) * block, n = std::min(block, pages_[p].n_rows - first);
-        char* from = this->records(0, p) + first * record_size_;
+        const int64_t first = (task - begin[p]) * block, n = std::min(block, ranges_[p].end - first);
+        if (sample) take_sample(p, first, n, std::lower_bound(sample, sample + n_sample, pages_[p].start) + first);
+        char* from = this->records(nodes_[0].buffer, p) + first * record_size_;
+        const uint32_t* rows = sample ? this->rows(1, p) + first : nullptr;
         if (format.mode == Mode::kNarrow) {
-          const uint64_t global = uint64_t(pages_[p].start + first);
-          const int64_t same = std::min<int64_t>(n, int64_t((uint64_t(1) << 32) - (global & 0xffffffffu)));  // rows with this key
-          auto* pairs = reinterpret_cast<Pair*>(from);
-          narrow_records(pairs, same, row_key(key, global), uint32_t(global));
-          if (same < n) narrow_records(pairs + same, n - same, row_key(key, global + same), uint32_t(global + same));
+          auto narrow = [&](int64_t begin, int64_t end) {  // rows with the same upper half of their ids
+            auto* pairs = reinterpret_cast<Pair*>(from) + begin;
+            const uint64_t global = uint64_t(pages_[p].start) + (rows ? rows[begin] : uint32_t(first + begin));
+            const uint32_t low = uint32_t(pages_[p].start), upper = row_key(key, global);
+            if (rows) return narrow_records(pairs, end - begin, [=](int64_t i) { return hash_row(upper, low + rows[begin + i]); });
+            narrow_records(pairs, end - begin, upper, uint32_t(global));
+          };
+          // The ids of a page pass a multiple of 2^32 once at most.
+          const int64_t passing = int64_t((uint64_t(1) << 32) - (uint64_t(pages_[p].start) & 0xffffffffu));
+          const int64_t same = rows ? std::lower_bound(rows, rows + n, passing) - rows : std::clamp<int64_t>(passing - first, 0, n);
+          if (same > 0) narrow(0, same);
+          if (same < n) narrow(same, n);
         }
-        if (fused) add_to_histogram(scratch, slot, n_threads == 1, p, 0, nullptr, uint32_t(first), from, n);
+        if (fused) add_to_histogram(scratch, slot, n_threads == 1, p, 0, rows, uint32_t(first), from, n);
       }
       flush(scratch, n_threads == 1);
     });
   }
-  if (sample) take_sample(sample, n_sample);
   if (!searched) return;
   if (wanted && !fused) {
     std::vector<Job> jobs(1);
@@ -269,23 +286,19 @@ void Workspace::start(void* records, const Format& format, const Rules& rules, i
   find_splits({{0, -1}}, allowed, 0);
 }
 
-// Lists the sampled rows of each page, and moves their records to the front.
-void Workspace::take_sample(const int64_t* sample, int64_t n_sample) {
-  sample_.resize(pages_.size());
-  const int64_t* at = sample;
-  for (size_t p = 0; p < pages_.size(); ++p) {
-    const int64_t start = pages_[p].start;
-    const int64_t* end = std::lower_bound(at, sample + n_sample, start + pages_[p].n_rows);
-    uint32_t* list = rows(0, p);
-    char* to = records(0, p);
-    for (int64_t i = 0; i < end - at; ++i) {
-      list[i] = uint32_t(at[i] - start);
-      std::memmove(to + i * record_size_, to + int64_t(list[i]) * record_size_, record_size_);
-    }
-    sample_[p].assign(list, list + (end - at));
-    ranges_[p] = {0, end - at};
-    at = end;
-  }
+// Lists n sampled rows of a page, those from the first one on, and copies their records side by side.
+//   sample  their global ids   IN
+void Workspace::take_sample(size_t page, int64_t first, int64_t n, const int64_t* sample) {
+  const char* from = records(0, page);
+  uint32_t* list = rows(1, page) + first;
+  for (int64_t i = 0; i < n; ++i) list[i] = uint32_t(sample[i] - pages_[page].start);
+  std::copy(list, list + n, sample_[page].begin() + first);
+  auto copy = [&](auto record) {
+    using Record = decltype(record);
+    Record* to = reinterpret_cast<Record*>(records(1, page)) + first;
+    for (int64_t i = 0; i < n; ++i) to[i] = reinterpret_cast<const Record*>(from)[list[i]];
+  };
+  record_size_ == sizeof(Pair) ? copy(Pair{}) : copy(Single{});
 }
 
 Sides Workspace::sides_of(const Split& split) const {
@@ -365,7 +378,7 @@ Sums Workspace::sum_rows() const {
   for (size_t p = 0; p < pages_.size(); ++p) {
     for (int64_t i = range(0, p).begin; i < range(0, p).end; ++i) {
       int64_t g = 0, word = 0;
-      cell_of(records(0, p), i, format_, g, word);
+      cell_of(records(nodes_[0].buffer, p), i, format_, g, word);
       sums.g += g;
       sums.h += word >> format_.count_bits;
       ++sums.count;
@@ -785,6 +798,7 @@ void Workspace::finish(const std::vector<int>& leaves, Sums* sums, void* leaf_of
       n_tasks += (r.end - r.begin + kRows - 1) / kRows;
     }
   }
+  const bool found = !sample_.empty() && strike_leaves(leaves, leaf_of_row, leaf_size);
   const int n_threads = n_rows_ < 20000 ? 1 : n_threads_;
   parallel(n_threads, n_tasks, [&](int, Tasks& tasks) {
     for (int64_t task; (task = tasks.claim()) >= 0;) {
@@ -796,6 +810,7 @@ void Workspace::finish(const std::vector<int>& leaves, Sums* sums, void* leaf_of
       const Sums chunk = sum_records(records(buffer, part.page) + first * record_size_, n, format_.mode);
       g[part.leaf].fetch_add(chunk.g, std::memory_order_relaxed);
       h[part.leaf].fetch_add(chunk.h, std::memory_order_relaxed);
+      if (found) continue;
       const uint32_t* from = implicit(node) ? nullptr : rows(buffer, part.page) + first;
       auto scatter = [&](auto* out) {
         using Leaf = std::remove_pointer_t<decltype(out)>;
@@ -808,7 +823,78 @@ void Workspace::finish(const std::vector<int>& leaves, Sums* sums, void* leaf_of
     }
   });
   for (size_t i = 0; i < leaves.size(); ++i) sums[i].g = g[i], sums[i].h = h[i];
-  if (!sample_.empty()) find_leaves(leaves, leaf_of_row, leaf_size);
+  if (!sample_.empty() && !found) find_leaves(leaves, leaf_of_row, leaf_size);
+}
+
+// Finds the leaves of all rows by sets of leaves (see leafsets.hpp), if the tree is small enough and all its columns are laid out as such.
+bool Workspace::strike_leaves(const std::vector<int>& leaves, void* leaf_of_row, int leaf_size) const {
+  struct Strike {
+    int column;
+    uint8_t low, width;  // codes low, ..., low + width are on one side: the right one, unless the others are
+    int8_t others;
+    uint8_t leaves;
+  };
+  if (leaves.size() > kSetLeaves || leaf_size != 1) return false;
+  for (const Buffer& columns : columns_) {
+    if (!columns.as<char>()) return false;
+  }
+  const LeafNumbers numbers(int(nodes_.size()), [&](int i) { return std::pair(nodes_[i].left, nodes_[i].right); });
+  std::vector<Strike> planes[kSetLeaves / kPlaneLeaves];
+  for (const Node& node : nodes_) {
+    if (node.left < 0) continue;
+    const Place& place = layout_.places.of[node.split.feature];
+    if (place.column == kBeside) return false;
+    const Sides sides = sides_of(node.split);
+    const uint8_t *begin = sides.left, *end = begin + layout_.places.n_codes[place.column];
+    Strike strike{place.column, 0, 0, 0, 0};
+    bool one = false;
+    for (uint8_t side : {0, 1}) {  // the codes of which side lie side by side?
+      const uint8_t* low = std::find(begin, end, side);
+      const uint8_t* high = std::find(low, end, uint8_t(1 - side));
+      one = low < end && std::find(high, end, side) == end;
+      if (!one) continue;
+      strike.low = uint8_t(low - begin), strike.width = uint8_t(high - low - 1), strike.others = side ? -1 : 0;
+      break;
+    }
+    if (!one) return false;
+    numbers.visit_planes(node.left, [&](int plane, uint8_t struck) {
+      strike.leaves = struck;
+      planes[plane].push_back(strike);
+    });
+  }
+  std::vector<Strike> strikes;
+  std::vector<int64_t> plane_begin(1, 0);
+  const int n_planes = (int(leaves.size()) + kPlaneLeaves - 1) / kPlaneLeaves;
+  for (int p = 0; p < n_planes; ++p) {
+    strikes.insert(strikes.end(), planes[p].begin(), planes[p].end());
+    plane_begin.push_back(int64_t(strikes.size()));
+  }
+  uint8_t number[kSetLeaves] = {};  // of a leaf counted from the left
+  for (size_t i = 0; i < leaves.size(); ++i) number[numbers.first[leaves[i]]] = uint8_t(i);
+  constexpr int64_t kRows = 64 * kSetRows;
+  for (size_t p = 0; p < pages_.size(); ++p) {
+    const int64_t n = pages_[p].n_rows;
+    const uint8_t* columns = columns_[p].as<uint8_t>();
+    uint8_t* out = static_cast<uint8_t*>(leaf_of_row) + pages_[p].start;
+    parallel(n_threads_, (n + kRows - 1) / kRows, [&](int, Tasks& tasks) {
+      for (int64_t task; (task = tasks.claim()) >= 0;) {
+        for (int64_t row = task * kRows; row < std::min(n, (task + 1) * kRows); row += kSetRows) {
+          alignas(32) uint8_t leaf[kSetRows];
+          auto ask = [&](const Strike& s, i8x32& right_x, i8x32& right_y) {
+            const uint8_t* codes = columns + size_t(s.column) * n + row;
+            const u8x32 low = u8x32{} + s.low, width = u8x32{} + s.width;
+            const i8x32 others = fill32(s.others);
+            right_x = i8x32(u8x32(load32(codes)) - low <= width) ^ others;
+            right_y = i8x32(u8x32(load32(codes + 32)) - low <= width) ^ others;
+          };
+          find_set_leaves(strikes.data(), plane_begin.data(), n_planes, ask, leaf);
+          const int64_t count = std::min<int64_t>(kSetRows, n - row);
+          for (int64_t i = 0; i < count; ++i) out[row + i] = number[leaf[i] & (kSetLeaves - 1)];
+        }
+      }
+    });
+  }
+  return true;
 }
 
 // Sends the rows that were not sampled down the tree.

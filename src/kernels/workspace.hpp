@@ -88,9 +88,10 @@ class Workspace : public GrowingTree {
 
   // Whether the rows of a node are all there are, in order, and so not listed.
   bool implicit(int node) const { return node == 0 && sample_.empty(); }
-  void take_sample(const int64_t* sample, int64_t n_sample);
+  void take_sample(size_t page, int64_t first, int64_t n, const int64_t* sample);
   bool side_of(const Page& page, const Place& place, const Sides& sides, uint32_t row) const;
   Sides sides_of(const Split& split) const;
+  bool strike_leaves(const std::vector<int>& leaves, void* leaf_of_row, int leaf_size) const;
   void find_leaves(const std::vector<int>& leaves, void* leaf_of_row, int leaf_size) const;
 
   Sums root_sums() const;

@@ -119,7 +119,7 @@ class Gradients:
         return workspace.start(records=self.records(), mode=self.mode, key=self.key, **form, **rules)
 
 
-def grow(tree, gradients, n_splits, **rules):
+def grow(tree, gradients, n_splits, leaf_size=4, **rules):
     """Split the node of the highest gain again and again. Returns the nodes, which of them are leaves, their sums, and each row's leaf."""
     gains = {0: gradients.start(tree, **rules)}
     for _ in range(n_splits):
@@ -130,5 +130,5 @@ def grow(tree, gradients, n_splits, **rules):
         gains |= {first + i: gain for i, gain in enumerate(found)}
     nodes = tree.nodes()
     leaves = np.flatnonzero(nodes["left"] < 0)
-    of_row = np.zeros(4 * len(gradients.gradient), dtype=np.uint8)
-    return nodes, leaves, tree.finish(leaves.tolist(), of_row, 4), of_row.view(np.uint32)
+    of_row = np.zeros(leaf_size * len(gradients.gradient), dtype=np.uint8)
+    return nodes, leaves, tree.finish(leaves.tolist(), of_row, leaf_size), of_row.view(f"u{leaf_size}")

@@ -84,9 +84,9 @@ def _grouped(bins, width):
     return page
 
 
-def assert_the_same(table, gradients, kernels, n_splits=12, **more):
-    rules = {"min_count": 2}
-    plain, stored = (grow(workspace, gradients, n_splits, **rules) for workspace in table.workspaces(kernels, **more))
+def assert_the_same(table, gradients, kernels, n_splits=12, sample=None, leaf_size=4, **more):
+    rules = {"min_count": 2, "sample": sample}
+    plain, stored = (grow(workspace, gradients, n_splits, leaf_size, **rules) for workspace in table.workspaces(kernels, **more))
     assert (plain[0]["left"] >= 0).any()
     for name in plain[0]:
         np.testing.assert_array_equal(stored[0][name], plain[0][name], err_msg=name)
@@ -114,6 +114,13 @@ class TestGrowing:
     def test_on_pages_and_threads(self, kernels, kinds, mode):
         rng = np.random.default_rng(1)
         assert_the_same(Table(rng, 9_000, kinds), Gradients.random(rng, 9_000, mode), kernels, n_pages=3, n_threads=3)
+
+    @pytest.mark.parametrize("n_rows", [400, 140_000])  # the larger ones have a copy by columns, and leaves are found by sets
+    def test_on_some_rows(self, kernels, kinds, mode, n_rows):
+        rng = np.random.default_rng(3)
+        sample = np.flatnonzero(rng.random(n_rows) < 0.3)
+        gradients = Gradients.random(rng, n_rows, mode, hessian_shift=0 if mode == NARROW else 8)  # so that the sums fit their words
+        assert_the_same(Table(rng, n_rows, kinds), gradients, kernels, sample=sample, leaf_size=1, n_threads=2)
 
     def test_with_many_bins(self, kernels, kinds, mode):
         rng = np.random.default_rng(2)

@@ -306,6 +306,42 @@ class TestAdvance:
         assert len(depth) == 15
 
 
+class TestSample:
+    """Growing on some of the rows."""
+
+    @modes
+    @pytest.mark.parametrize("n_rows, stride, n_pages", [(300, 8, 1), (3_000, 8, 4), (40_000, 32, 1), (70_000, 32, 2)])
+    @pytest.mark.parametrize("n_leaves", [1, 9, 64, 70])
+    def test_grows_as_on_these_rows_alone_and_finds_the_leaves_of_all(self, kernels, mode, n_rows, stride, n_pages, n_leaves):
+        rng = np.random.default_rng(n_rows)
+        table, gradients = Binned.random(rng, n_rows, 6), Gradients.random(rng, n_rows, mode)
+        chosen = np.flatnonzero(rng.random(n_rows) < 0.4)
+        workspace = grow(table.workspace(kernels, n_pages, stride=stride, n_threads=2), gradients, n_leaves, sample=chosen)
+        nodes = workspace.nodes()
+        leaves, sums, reached = leaves_of(workspace, n_rows, leaf_size=1)
+        np.testing.assert_array_equal(reached, walk(nodes, table))
+        if mode != NARROW:  # whose rounding depends on the rows' ids
+            part = Binned(table.bins[chosen], table.n_bins, table.missing)
+            alone = Gradients(mode, gradients.gradient[chosen], gradients.hessian[chosen], gradients.count_bits)
+            other = grow(part.workspace(kernels), alone, n_leaves)
+            for name, array in nodes.items():
+                np.testing.assert_array_equal(array, other.nodes()[name], err_msg=name)
+        of_leaves = np.searchsorted(leaves, reached[chosen])
+        for found, weights in zip(sums, (gradients.gradient, gradients.hessian, np.ones(n_rows, dtype=np.int64)), strict=True):
+            expected = np.zeros(len(leaves), dtype=np.int64)
+            np.add.at(expected, of_leaves, weights[chosen])
+            np.testing.assert_array_equal(found, expected)
+
+    @modes
+    def test_the_histogram_sees_what_it_would_in_all_rows(self, kernels, mode):
+        rng = np.random.default_rng(3)
+        table, gradients = Binned.random(rng, 2_000, 6), Gradients.random(rng, 2_000, mode)
+        chosen = np.flatnonzero(rng.random(2_000) < 0.5)
+        workspace = table.workspace(kernels, n_pages=3, n_threads=2)
+        gradients.start(workspace, sample=chosen)
+        np.testing.assert_array_equal(workspace.histogram(0), gradients.histogram(table, chosen))
+
+
 def best_of(found):
     return max((c.gain for c in found), default=-1.0)
 

@@ -44,7 +44,7 @@ class Uniform(RowSampler):
     share: float
 
     def draw(self, records: Records, key: int, n_threads: int) -> np.ndarray | None:
-        rows = kernels.sample_rows(records.n_rows, 0, self.share, key).astype(np.int64)
+        rows = kernels.sample_rows(records.n_rows, 0, self.share, key, n_threads)
         return rows if len(rows) else np.zeros(1, dtype=np.int64)
 
 
@@ -56,10 +56,11 @@ class _Weighted(RowSampler):
         return rows if len(rows) else np.zeros(1, dtype=np.int64)
 
     def _look(self, records: Records, key: int) -> tuple[np.ndarray, np.ndarray]:
-        """Gradients and hessians of some rows."""
+        """Gradients and hessians of some rows, a few of them perhaps twice."""
         pairs = records.data.view(np.int32).reshape(-1, 2)
         if records.n_rows > LOOK_ROWS:
-            pairs = pairs[kernels.sample_rows(records.n_rows, 0, LOOK_ROWS / records.n_rows, (key + LOOK_KEY) & MASK)]
+            chances = kernels.hash_rows(LOOK_ROWS, (key + LOOK_KEY) & MASK).astype(np.int64)
+            pairs = pairs[chances * records.n_rows >> 32]
         return pairs[:, 0].astype(np.float64), pairs[:, 1].view(np.uint32).astype(np.float64)
 
 
