@@ -1,6 +1,5 @@
 """What users hand over by mistake, and what is odd but right: a clear error, or the right answer; never a silent wrong one."""
 
-import datetime
 import hashlib
 import pickle
 import re
@@ -13,6 +12,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sapwood import BoostingClassifier, BoostingRegressor
+from tests.nameless import nameless_bytes
 
 N_ROWS = 200
 NAMES = ["rooms", "age", "area", "year"]
@@ -261,7 +261,7 @@ def test_tables_with_little_in_them_can_be_classified(table):
 def test_a_frame_with_a_column_of_nothing_but_nan(kind):
     table = put(X, (slice(None), 1), np.nan)
     frame = frame_of(kind, dict(zip(NAMES, table.T, strict=True)))
-    assert model_bytes(regressor(), frame, Y) == model_bytes(regressor(), table, Y)
+    assert nameless_bytes(regressor().fit(frame, Y).model_) == model_bytes(regressor(), table, Y)
 
 
 def test_one_class_is_predicted_everywhere():
@@ -346,7 +346,7 @@ def test_type_and_layout_of_the_table_leave_no_trace(layout, whole_model):
 def test_unsigned_and_boolean_tables(dtype):
     table = (WHOLE > 0 if dtype == "bool" else WHOLE + 50).astype(dtype)
     fitted = regressor().fit(table.astype(float), ROUNDED)
-    assert model_bytes(regressor(), table, ROUNDED) == fitted.model_.to_bytes()
+    assert nameless_bytes(regressor().fit(table, ROUNDED).model_) == fitted.model_.to_bytes()
     assert_array_equal(fitted.predict(table), fitted.predict(table.astype(float)))
 
 
@@ -363,7 +363,7 @@ def test_a_memory_mapped_table(tmp_path, whole_model):
 def test_fractions_of_other_precision_equal_their_float64(dtype):
     table = X.astype(dtype)
     fitted = regressor().fit(table.astype(float), Y)
-    assert model_bytes(regressor(), table, Y) == fitted.model_.to_bytes()
+    assert nameless_bytes(regressor().fit(table, Y).model_) == fitted.model_.to_bytes()
     assert_array_equal(fitted.predict(table), fitted.predict(table.astype(float)))
 
 
@@ -424,12 +424,11 @@ def frame(kind, names=NAMES, table=X):
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        (["age", "rooms", "area", "year"], r"same order.*\n- 'age' where 'rooms' was\n- 'rooms' where 'age' was"),
         (["rooms", "age", "area"], r"yet now missing:\n- year"),
         (["rooms", "age", "area", "year", "colour"], r"unseen at fit time:\n- colour"),
         (["rooms", "age", "area", "month"], r"unseen at fit time:\n- month\n.*yet now missing:\n- year"),
     ],
-    ids=["reordered", "missing", "extra", "renamed"],
+    ids=["missing", "extra", "renamed"],
 )
 def test_other_columns_at_predict_are_an_error_that_lists_them(kind, names, message):
     fitted = regressor().fit(frame(kind), Y)
@@ -438,9 +437,14 @@ def test_other_columns_at_predict_are_an_error_that_lists_them(kind, names, mess
         fitted.predict(frame(kind, names, table))
 
 
-def test_columns_in_another_order_are_an_error_in_validation_data():
-    with pytest.raises(ValueError, match="'year' where 'rooms' was"):
-        regressor().fit(frame("pandas"), Y, X_val=frame("pandas", NAMES[::-1]), y_val=Y)
+@pytest.mark.parametrize("kind", FRAMES)
+def test_columns_in_another_order_are_found_by_name(kind):
+    fitted = regressor().fit(frame(kind), Y)
+    order = [3, 1, 0, 2]
+    other = frame(kind, [NAMES[f] for f in order], X[:, order])
+    assert_array_equal(fitted.predict(other), fitted.predict(frame(kind)))
+    watched = [regressor(early_stopping=True).fit(frame(kind), Y, X_val=val, y_val=Y) for val in (other, frame(kind))]
+    assert_array_equal(watched[0].validation_score_, watched[1].validation_score_)
 
 
 @pytest.mark.parametrize("n_columns", [3, 5])
@@ -459,9 +463,6 @@ def test_duplicate_column_names_are_named(kind):
 
 
 NOT_NUMBERS = {
-    "words": (["red", "green"], "str|object|String", "OrdinalEncoder"),
-    "times": ([datetime.datetime(2020, 1, 1), datetime.datetime(2021, 1, 1)], "datetime64|Datetime", "seconds since a date"),
-    "spans": ([datetime.timedelta(1), datetime.timedelta(2)], "timedelta64|Duration", "turn it into a number"),
     "lists": ([[1.0], [2.0, 3.0]], "object|List", "turn it into numbers or drop it"),
     "records": ([{"a": 1}, {"a": 2}], "object|Struct", "turn it into numbers or drop it"),
 }
@@ -483,7 +484,7 @@ def test_a_column_of_complex_numbers_is_named():
 
 def test_a_column_of_categories_is_named():
     frame = pd.DataFrame({"rooms": X[:, 0], "paint": pd.Categorical(["red", "green"] * 100)})
-    with pytest.raises(ValueError, match=r"Column 'paint' has dtype category.*codes"):
+    with pytest.raises(ValueError, match=r"Column 'paint' holds category of 2 levels \('green', 'red'\).*OrdinalEncoder"):
         regressor().fit(frame, Y)
 
 
@@ -491,15 +492,14 @@ def test_a_column_of_categories_is_named():
     ("table", "message"),
     [
         (np.full(X.shape, "red"), "not compatible with arrays of bytes/strings"),
-        (np.full(X.shape, "red", dtype=object), "could not convert string to float: 'red'"),
+        (np.full(X.shape, "red", dtype=object), r"Column 0 holds category of 1 levels \('red'\)"),
         (X + 1j, "Complex data not supported"),
-        (np.full(X.shape, np.datetime64("2020-01-01")), r"X has dtype datetime64\[D\], which is not a number"),
-        (np.full(X.shape, np.timedelta64(1, "s")), r"X has dtype timedelta64\[s\], which is not a number"),
+        (np.full(X.shape, {"a": 1}, dtype=object), "Column 0 has dtype object and holds dict"),
         (X[0], "Expected 2D array, got 1D array"),
         (X[None], "Found array with dim 3"),
         ([[1, 2], [3]], "inhomogeneous shape"),
     ],
-    ids=["strings", "objects", "complex", "datetime", "timedelta", "1d", "3d", "nested"],
+    ids=["strings", "objects", "complex", "dicts", "1d", "3d", "nested"],
 )
 def test_an_array_that_is_no_table_of_numbers_is_an_error(table, message):
     with pytest.raises(ValueError, match=message):
@@ -517,8 +517,9 @@ def test_any_text_can_be_a_column_name(kind, name):
     fitted = pickle.loads(pickle.dumps(fitted))
     assert fitted.feature_names_in_.tolist() == ["age", name]
     assert_array_equal(fitted.predict(frame), regressor().fit(X[:, [1, 0]], Y).predict(X[:, [1, 0]]))
-    with pytest.raises(ValueError, match=re.escape(repr(name))):
-        fitted.predict(frame_of(kind, {name: X[:, 0], "age": X[:, 1]}))
+    assert_array_equal(fitted.predict(frame_of(kind, {name: X[:, 0], "age": X[:, 1]})), fitted.predict(frame))
+    with pytest.raises(ValueError, match=re.escape(f"missing:\n- {name}")):
+        fitted.predict(frame_of(kind, {"age": X[:, 1]}))
 
 
 # Parameters

@@ -40,6 +40,7 @@ from threadpoolctl import threadpool_limits
 
 from sapwood import BoostingClassifier, BoostingRegressor
 from sapwood.losses import OLDER_NAMES, REGRESSION
+from tests.nameless import nameless_bytes
 
 N_ROWS = 1000
 TRAIN, TEST = slice(0, 700), slice(700, N_ROWS)
@@ -843,7 +844,7 @@ def test_a_frame_gives_the_bytes_of_its_array(make, dtype):
     frame = make(dict(zip("abcde", table.T, strict=True)))
     fitted = regressor().fit(frame, Y)
     by_array = regressor().fit(table, Y)
-    assert fitted.model_.to_bytes() == by_array.model_.to_bytes()
+    assert nameless_bytes(fitted.model_) == nameless_bytes(by_array.model_)
     assert_array_equal(fitted.predict(frame), by_array.predict(table))
     assert fitted.feature_names_in_.tolist() == list("abcde")
 
@@ -864,7 +865,7 @@ def test_nulls_in_columns_of_any_type_are_missing(make):
     table = np.where(null[:, None], np.nan, np.column_stack(list(columns.values())))
     frame = make(pa.table({name: pa.array(values, mask=null) for name, values in columns.items()}))
     fitted, by_array = regressor().fit(frame, Y), regressor().fit(table, Y)
-    assert fitted.model_.to_bytes() == by_array.model_.to_bytes()
+    assert nameless_bytes(fitted.model_) == nameless_bytes(by_array.model_)
     assert_array_equal(fitted.predict(frame), by_array.predict(table))
 
 
@@ -873,8 +874,7 @@ def test_a_model_of_one_kind_of_frame_predicts_the_others(make):
     columns = dict(zip("abcde", X.T, strict=True))
     fitted = regressor().fit(pd.DataFrame(columns), Y)
     assert_array_equal(fitted.predict(make(columns)), fitted.predict(pd.DataFrame(columns)))
-    with pytest.raises(ValueError, match=r"same order as they were in fit.\n- 'e' where 'a' was\n- 'd' where 'b' was"):
-        fitted.predict(make(dict(reversed(columns.items()))))
+    assert_array_equal(fitted.predict(make(dict(reversed(columns.items())))), fitted.predict(pd.DataFrame(columns)))
 
 
 def test_an_array_for_a_model_of_a_frame_is_worth_a_warning():
@@ -886,7 +886,7 @@ def test_an_array_for_a_model_of_a_frame_is_worth_a_warning():
 
 def test_a_slice_of_a_frame_keeps_its_rows():
     frame = FRAME[::-2]
-    assert model_bytes(regressor(), frame, Y[::-2]) == model_bytes(regressor(), X[::-2], Y[::-2])
+    assert nameless_bytes(regressor().fit(frame, Y[::-2]).model_) == model_bytes(regressor(), X[::-2], Y[::-2])
 
 
 def test_targets_and_weights_may_be_series():

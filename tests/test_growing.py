@@ -100,8 +100,8 @@ class TestSymmetric:
     @pytest.mark.parametrize("make", [regressor, classifier])
     def test_a_table_predicts_as_a_walk_does(self, make, max_depth):
         model = make(grow_policy="symmetric", max_depth=max_depth, max_leaf_nodes=None, max_iter=8, min_samples_leaf=1)
-        whole = model.model_.predict_raw(model._table(X, reset=False), 1)
-        by_row = np.concatenate([model.model_.predict_raw(model._table(X[i : i + 1], reset=False), 1) for i in range(300)])
+        whole = model.model_.predict_raw(model._table(X, model.model_.schema), 1)
+        by_row = np.concatenate([model.model_.predict_raw(model._table(X[i : i + 1], model.model_.schema), 1) for i in range(300)])
         np.testing.assert_array_equal(whole[:300], by_row)
 
     def test_leaves_with_too_few_rows_have_their_parents_value(self):

@@ -53,6 +53,7 @@ COMMON = {
     "categorical_features": Parameter("from_dtype", ["array-like", StrOptions({"from_dtype"}), None], "Not yet: leave at the default."),
     "monotonic_cst": Parameter(None, ["array-like", dict, None], "1 where predictions must not fall as a feature rises, -1 where they must not rise, 0 else: for each feature, or a dict from names or positions."),
     "interaction_cst": Parameter(None, [list, tuple, set, StrOptions({"pairwise", "no_interactions"}), None], "Groups of features that may meet on a path; 'pairwise', 'no_interactions'."),
+    "missing": Parameter(None, [Real, str, list, tuple, None], "A value, or several, that mean missing, besides NaN, None, NA and what is masked."),
     "warm_start": Parameter(False, ["boolean"], "Whether `fit` goes on from the last model."),
     "early_stopping": Parameter("auto", [StrOptions({"auto"}), "boolean"], "Whether to stop when the score no longer improves; 'auto': with X_val, or above 10,000 rows."),
     "scoring": Parameter("loss", [str, callable, None], "What early stopping watches: 'loss', or any scikit-learn scorer; None for the estimator's own."),

@@ -22,7 +22,7 @@ MONOTONIC = {"pos": 1, "neg": -1, "no_cst": 0, "increasing": 1, "decreasing": -1
 class Features:
     """The features of a table: how many, and their names if it had any."""
 
-    def __init__(self, n_features: int, names: Sequence[str] | None = None) -> None:
+    def __init__(self, n_features: int, names: Sequence[str | int] | None = None) -> None:
         self.n_features = n_features
         self.names = None if names is None else [str(name) for name in names]
 
@@ -43,6 +43,15 @@ class Features:
     def _columns(self) -> str:
         assert self.names is not None
         return ", ".join(map(repr, self.names[:20])) + (", ..." if len(self.names) > 20 else "")
+
+
+def missing_values(value: Any) -> frozenset[Any]:
+    """The values that mean missing, besides those that always do."""
+    given = [] if value is None else value if isinstance(value, list | tuple) else [value]
+    for one in given:
+        if not isinstance(one, Real | str):
+            raise ValueError(f"missing must be made of numbers and text; got {one!r}")
+    return frozenset(one for one in given if one == one)
 
 
 def monotonic(value: Any, features: Features) -> np.ndarray | None:

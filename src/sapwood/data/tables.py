@@ -6,12 +6,15 @@ whole is made.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from functools import cached_property
 
-import narwhals.stable.v2 as nw
 import numpy as np
 
+from sapwood.data.columns import NUMBER, Column, ColumnError, Kind, Name, Schema
+
 ROWS_AT_ONCE = 65536  # rows of a type the kernels do not read, converted at a time
+NAMES_LISTED = 20  # in an error
 
 
 class Table:
@@ -20,10 +23,23 @@ class Table:
     Attributes
     ----------
     n_rows, n_features : int
+    schema : names and kinds of its features
     """
 
     n_rows: int
     n_features: int
+
+    @property
+    def schema(self) -> Schema:
+        return Schema(self.n_features)
+
+    def match(self, schema: Schema) -> Table:
+        """The features that a schema lists, in its order, and of its kinds: codes of a category are those of the schema's levels."""
+        raise TypeError(f"{type(self).__name__} does not say how it is matched")
+
+    def with_categories(self, features: Sequence[int]) -> Table:
+        """The same with these features read as categories."""
+        raise TypeError(f"{type(self).__name__} does not say how its features become categories")
 
     def runs(self, most: int) -> list[tuple[int, int]]:
         """Ranges of at most `most` features that lie side by side."""
@@ -66,97 +82,98 @@ def _is_readable(array: np.ndarray) -> bool:
 
 
 class ArrayTable(Table):
-    """A two-dimensional NumPy array of any numeric type and layout."""
+    """A two-dimensional NumPy array of any numeric type and layout. `absent` are the values that mean missing, besides NaN."""
 
-    def __init__(self, array: np.ndarray) -> None:
+    def __init__(self, array: np.ndarray, absent: frozenset[float] = frozenset()) -> None:
         if array.dtype.kind not in "biuf":
             raise ValueError(f"X has dtype {array.dtype}, which is not a number: turn its values into numbers")
         self.array = array
         self.n_rows, self.n_features = array.shape
-        self._readable = _is_readable(array)
+        self._absent = list(absent)
+        self._readable = _is_readable(array) and not absent
 
     @property
     def readable(self) -> bool:
         return self._readable
+
+    @property
+    def schema(self) -> Schema:
+        kinds = dict.fromkeys(range(self.n_features), Kind("bool")) if self.array.dtype.kind == "b" else {}
+        return Schema(self.n_features, None, kinds)
 
     def runs(self, most: int) -> list[tuple[int, int]]:
         return [(first, min(first + most, self.n_features)) for first in range(0, self.n_features, most)]
 
     def read(self, rows: slice | np.ndarray, first: int, last: int) -> np.ndarray:
         block = self.array[rows, first:last]
-        return block if self._readable else block.astype(np.float64)
+        if self._readable:
+            return block
+        block = block.astype(np.float64)
+        for value in self._absent:
+            block[block == value] = np.nan
+        return block
+
+    def match(self, schema: Schema) -> Table:
+        if all(kind.name in ("number", "bool") for kind in schema.kinds.values()):
+            return self
+        return self._as_frame().match(schema)
+
+    def with_categories(self, features: Sequence[int]) -> Table:
+        return self._as_frame().with_categories(features) if features else self
+
+    def _as_frame(self) -> FrameTable:
+        kind = Kind("bool") if self.array.dtype.kind == "b" else NUMBER
+        absent = frozenset(self._absent)
+        return FrameTable([Column(kind, column).without(absent) for column in self.array.T])
 
 
 class FrameTable(Table):
-    """A data frame: one array a column."""
+    """A column after the other: those of a data frame, or of an array whose columns are not all numbers."""
 
-    def __init__(self, columns: list[np.ndarray]) -> None:
-        self.columns = [c if _is_readable(c) else c.astype(np.float64) for c in columns]
-        self.n_rows, self.n_features = len(columns[0]), len(columns)
+    def __init__(self, columns: list[Column], names: Sequence[Name] | None = None) -> None:
+        self.columns = columns
+        self.names = None if names is None else tuple(names)
+        self.n_rows, self.n_features = len(columns[0].values), len(columns)
+
+    @cached_property
+    def arrays(self) -> list[np.ndarray]:
+        """The columns as the kernels read them."""
+        return [c.values if _is_readable(c.values) else c.values.astype(np.float64) for c in self.columns]
+
+    @cached_property
+    def schema(self) -> Schema:
+        kinds = {f: column.kind for f, column in enumerate(self.columns) if column.kind != NUMBER}
+        return Schema(self.n_features, self.names, kinds)
 
     def runs(self, most: int) -> list[tuple[int, int]]:
         return [(feature, feature + 1) for feature in range(self.n_features)]
 
     def read(self, rows: slice | np.ndarray, first: int, last: int) -> np.ndarray:
-        return self.columns[first][rows, None]
+        return self.arrays[first][rows, None]
+
+    def match(self, schema: Schema) -> FrameTable:
+        order = match_names(self.names, schema.names) if self.names and schema.names else range(schema.n_features)
+        columns = [self.columns[at].match(schema.kind(f), schema.name(f)) for f, at in enumerate(order)]
+        return FrameTable(columns, schema.names)
+
+    def with_categories(self, features: Sequence[int]) -> FrameTable:
+        chosen = set(features)
+        for f in chosen:
+            if self.columns[f].kind.name in ("datetime", "duration"):
+                raise ColumnError(f"Column {self.schema.name(f)} holds {self.columns[f].kind.describe()}, which cannot be a category")
+        columns = [column.as_category() if f in chosen else column for f, column in enumerate(self.columns)]
+        return FrameTable(columns, self.names)
 
 
-def is_frame(X: Any) -> bool:
-    """Whether X is a data frame that narwhals knows (pandas, polars, pyarrow, ...)."""
-    if isinstance(X, np.ndarray | list | tuple):
-        return False
-    frame = nw.from_native(X, pass_through=True)
-    if isinstance(frame, nw.LazyFrame):
-        raise TypeError(f"X is a lazy frame ({type(X).__module__}.{type(X).__name__}): call .collect() before fit or predict")
-    return isinstance(frame, nw.DataFrame)
-
-
-def _read_column(name: str, series: nw.Series) -> np.ndarray:
-    dtype = series.dtype
-    if dtype.is_numeric() or dtype == nw.Boolean:
-        if dtype.is_decimal() or series.null_count() > 0:
-            series = series.cast(nw.Float64)
-        values = series.to_numpy()
-        if values.dtype.kind in "biuf":
-            return values
-        if values.dtype.kind != "c":
-            return values.astype(np.float64)
-    fixes = {
-        nw.String: "encode it as numbers (e.g. with sklearn.preprocessing.OrdinalEncoder)",
-        nw.Categorical: "encode it as numbers (e.g. its codes)",
-        nw.Enum: "encode it as numbers (e.g. its codes)",
-        nw.Datetime: "turn it into a number (e.g. seconds since a date)",
-        nw.Date: "turn it into a number (e.g. days since a date)",
-        nw.Duration: "turn it into a number (e.g. seconds)",
-    }
-    fix = next((text for kind, text in fixes.items() if isinstance(dtype, kind)), "turn it into numbers or drop it")
-    raise ValueError(
-        f"Column {name!r} has dtype {series.to_native().dtype if hasattr(series.to_native(), 'dtype') else dtype}, "
-        f"which is not a number: {fix}"
-    )
-
-
-def frame_table(X: Any) -> FrameTable:
-    """The columns of a data frame as arrays; an error names the first column that is not made of numbers."""
-    frame = nw.from_native(X, eager_only=True)
-    columns = [_read_column(series.name, series) for series in frame.iter_columns()]
-    return FrameTable(columns)
-
-
-def check_order(X: Any, names: np.ndarray) -> None:
-    """Raise if X has these columns in another order."""
-    given = nw.from_native(X, eager_only=True).columns
-    moved = [f"- {now!r} where {then!r} was" for now, then in zip(given, names, strict=False) if now != then]
-    if moved and len(given) == len(names) and set(given) == set(names):
-        raise ValueError(
-            "The feature names should match those that were passed during fit.\n"
-            "Feature names must be in the same order as they were in fit.\n" + "\n".join(moved[:10])
-        )
-
-
-def check_duplicate_names(X: Any) -> None:
-    """Raise if two columns have the same name (narwhals itself refuses such a frame, less kindly)."""
-    names = [str(name) for name in (X.column_names if hasattr(X, "column_names") else X.columns)]
-    repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
-    if repeated:
-        raise ValueError(f"Column names must be unique; these come more than once: {', '.join(map(repr, repeated))}")
+def match_names(given: Sequence[Name], wanted: Sequence[Name]) -> list[int]:
+    """Where each wanted column is among the given ones. Those that are missing, or too many, are an error that lists them."""
+    at = {name: i for i, name in enumerate(given)}
+    extra, missing = sorted(set(given) - set(wanted), key=str), sorted(set(wanted) - set(given), key=str)
+    if extra or missing:
+        message = "The feature names should match those that were passed during fit.\n"
+        for title, names in (("Feature names unseen at fit time", extra), ("Feature names seen at fit time, yet now missing", missing)):
+            if names:
+                message += f"{title}:\n" + "".join(f"- {name}\n" for name in names[:NAMES_LISTED])
+                message += f"- ... and {len(names) - NAMES_LISTED} more\n" if len(names) > NAMES_LISTED else ""
+        raise ValueError(message)
+    return [at[name] for name in wanted]

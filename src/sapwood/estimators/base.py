@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Real
@@ -20,9 +21,11 @@ from sapwood import config, kernels, resolve
 from sapwood.boosting import Rows, train
 from sapwood.callbacks import Callback, EarlyStopping, Progress, Round
 from sapwood.checks import check_finite, refuse_mask
+from sapwood.data.columns import Schema
+from sapwood.data.frames import array_table, frame_table, open_frame
 from sapwood.data.pages import Pages
 from sapwood.data.sorted import SortedRows
-from sapwood.data.tables import ArrayTable, Table, check_duplicate_names, check_order, frame_table, is_frame
+from sapwood.data.tables import Table
 from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.plan import make_builder, make_mode, make_row_sampler, make_tree_config
@@ -79,7 +82,7 @@ class BaseBoosting(BaseEstimator):
         Parameters
         ----------
         X : array or data frame of shape (n_rows, n_features)
-            Numbers; NaN means missing.
+            Numbers, bools, dates and times. NaN, None and what is masked are missing.
         y : array of shape (n_rows,)
         sample_weight : array of shape (n_rows,), optional
             Not negative; a row of weight 0 is as good as absent.
@@ -103,7 +106,9 @@ class BaseBoosting(BaseEstimator):
         previous = getattr(self, "model_", None) if self.warm_start else None
         if previous is not None and self.max_iter < previous.n_rounds:
             raise ValueError(f"max_iter={self.max_iter} must be larger than or equal to n_iter_={previous.n_rounds} when warm_start==True")
-        table = self._table(X, reset=previous is None)
+        table = self._table(X, previous.schema if previous else None)
+        schema = table.schema
+        self._refuse_categories(schema)
         y, loss = self._targets(y, table.n_rows, previous)
         weight = self._weights(sample_weight, y, table.n_rows, "sample_weight")
         rows = None if weight is None or weight.all() else np.flatnonzero(weight)
@@ -111,13 +116,13 @@ class BaseBoosting(BaseEstimator):
         validation = None
         stops = self._stops_early(table.n_rows if rows is None else len(rows), X_val)
         if X_val is not None or y_val is not None or sample_weight_val is not None:
-            validation = self._given_validation(X_val, y_val, sample_weight_val, stops, loss)
+            validation = self._given_validation(X_val, y_val, sample_weight_val, schema, loss)
         elif stops and self.validation_fraction is not None:
             rows, val_rows = self._split(y, weight, rows, table.n_rows, seed)
             validation = table, y, weight, val_rows
         loss.check_targets(y if rows is None else y[rows])
 
-        features = Features(table.n_features, getattr(self, "feature_names_in_", None))
+        features = Features(table.n_features, schema.names)
         ways = make_row_sampler(self), make_mode(self)
         forced = resolve.forced_splits(self.forced_splits, features)
         tree_config = make_tree_config(self, features, loss, weight, rows)
@@ -144,6 +149,7 @@ class BaseBoosting(BaseEstimator):
         if forced is not None:
             tree_config = replace(tree_config, forced=forced.on(train_rows.pages.binning))
         self.model_ = train(train_rows, val_rows, loss, tree_config, self.max_iter, seed, n_threads, callbacks, model, *ways)
+        self.model_.schema = schema
         self.do_early_stopping_ = stops
         self.train_score_ = np.array(stopping.train_scores if stopping else [])
         self.validation_score_ = np.array(stopping.validation_scores if stopping else [])
@@ -154,21 +160,45 @@ class BaseBoosting(BaseEstimator):
             if value is not None and not (isinstance(value, str) and value == getattr(default, "default", None)):
                 raise ValueError(f"{name} is not supported by this version of sapwood: leave it at its default (got {value!r})")
 
-    def _table(self, X: Any, reset: bool) -> Table:
-        """X as a Table, its features checked against (or noted for) those of the fit."""
-        if is_frame_like(X):
-            check_duplicate_names(X)
-        if is_frame(X):
-            if not reset and hasattr(self, "feature_names_in_"):
-                check_order(X, self.feature_names_in_)
-            validate_data(self, X, skip_check_array=True, reset=reset)
-            if X.shape[1] == 0 or X.shape[0] == 0:
-                what = "feature(s)" if X.shape[1] == 0 else "sample(s)"
-                raise ValueError(f"Found array with 0 {what} (shape={tuple(X.shape)}) while a minimum of 1 is required.")
-            return frame_table(X)
-        if isinstance(X, np.ma.MaskedArray):  # what is masked is missing
-            X = np.ma.filled(X.astype(np.float64), np.nan)
-        return ArrayTable(validate_data(self, X, reset=reset, dtype="numeric", ensure_all_finite=False))
+    def _refuse_categories(self, schema: Schema) -> None:
+        for f in schema.categories:
+            raise ValueError(
+                f"Column {schema.name(f)} holds {schema.kind(f).describe()}, which is not a number: "
+                "encode it as numbers (e.g. with sklearn.preprocessing.OrdinalEncoder)"
+            )
+
+    def _table(self, X: Any, schema: Schema | None) -> Table:
+        """X as a Table: that of a fit, whose features are noted, or one with the features of a schema."""
+        frame, absent = open_frame(X), resolve.missing_values(self.missing)
+        if frame is None:
+            if isinstance(X, np.ma.MaskedArray):  # what is masked is missing
+                X = np.ma.filled(X.astype(np.float64), np.nan)
+            own = isinstance(X, np.ndarray) and X.dtype.kind in "OmM" and X.ndim == 2
+            dtype = None if own else "numeric"
+            table = array_table(validate_data(self, X, reset=schema is None, dtype=dtype, ensure_all_finite=False), absent)
+        else:
+            if 0 in frame.shape:
+                what = "feature(s)" if frame.shape[1] == 0 else "sample(s)"
+                raise ValueError(f"Found array with 0 {what} (shape={frame.shape}) while a minimum of 1 is required.")
+            table = frame_table(frame, absent)
+            self._note_names(table.schema) if schema is None else self._check_names(table.schema, schema)
+        return table if schema is None else table.match(schema)
+
+    def _note_names(self, schema: Schema) -> None:
+        """In scikit-learn's attributes, which know text only."""
+        self.n_features_in_ = schema.n_features
+        if schema.names and all(isinstance(name, str) for name in schema.names):
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _check_names(self, given: Schema, fitted: Schema) -> None:
+        """Without names to match them by, columns go by their number."""
+        if fitted.names is None:
+            if given.n_features != fitted.n_features:
+                what = f"{type(self).__name__} is expecting {fitted.n_features} features as input"
+                raise ValueError(f"X has {given.n_features} features, but {what}.")
+            warnings.warn(f"X has feature names, but {type(self).__name__} was fitted without feature names", stacklevel=4)
 
     def _weights(self, weight: Any, y: np.ndarray, n_rows: int, name: str) -> np.ndarray | None:
         if weight is None:
@@ -204,13 +234,13 @@ class BaseBoosting(BaseEstimator):
             raise ValueError("X_val and y_val are passed to fit while at the same time early_stopping is False: they would not be used")
         return bool(self.early_stopping)
 
-    def _given_validation(self, X_val: Any, y_val: Any, weight_val: Any, stops: bool, loss: Loss) -> tuple:
+    def _given_validation(self, X_val: Any, y_val: Any, weight_val: Any, schema: Schema, loss: Loss) -> tuple:
         if X_val is None or y_val is None:
             pair = {"X_val": X_val, "y_val": y_val, "sample_weight_val": weight_val}
             given = next(name for name, value in pair.items() if value is not None)
             missing = next(name for name, value in pair.items() if value is None)
             raise ValueError(f"{given} is provided, but {missing} was not provided")
-        table = self._table(X_val, reset=False)
+        table = self._table(X_val, schema)
         y = self._validation_targets(y_val, table.n_rows)
         loss.check_targets(y)
         return table, y, self._weights(weight_val, y, table.n_rows, "sample_weight_val"), None
@@ -264,11 +294,11 @@ class BaseBoosting(BaseEstimator):
     def _raw_predict(self, X: Any) -> np.ndarray:
         """(n_rows, n_outputs) float64."""
         check_is_fitted(self)
-        return self.model_.predict_raw(self._table(X, reset=False), resolve_threads(self.n_jobs))
+        return self.model_.predict_raw(self._table(X, self.model_.schema), resolve_threads(self.n_jobs))
 
     def _staged_raw(self, X: Any) -> Iterator[np.ndarray]:
         check_is_fitted(self)
-        return self.model_.staged_raw(self._table(X, reset=False), resolve_threads(self.n_jobs))
+        return self.model_.staged_raw(self._table(X, self.model_.schema), resolve_threads(self.n_jobs))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -303,10 +333,6 @@ class BaseBoosting(BaseEstimator):
         """How much each feature was used: total "gain" of its splits, number of "split"s, or rows they sent on ("cover")."""
         check_is_fitted(self)
         return self.model_.importances(kind)
-
-
-def is_frame_like(X: Any) -> bool:
-    return hasattr(X, "shape") and hasattr(X, "columns")
 
 
 def _take(pages: Pages | SortedRows, y: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None) -> Rows:

@@ -10,6 +10,7 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from sapwood.data.columns import Schema
 from sapwood.losses import LOSSES
 
 SCHEMA = 1
@@ -98,6 +99,10 @@ def _check(arrays: dict[str, np.ndarray], about: Any) -> None:
     n_rounds, best = (len(arrays["begin"]) - 1) // len(arrays["base_score"]), about.get("best_round")
     _require(best is None or (type(best) is int and 0 <= best <= n_rounds), "best_round is out of range")
     _check_nodes(arrays, len(arrays["cuts_begin"]) - 1)
+    try:
+        Schema.from_json(about.get("features"), len(arrays["cuts_begin"]) - 1)
+    except ValueError as error:
+        _require(False, f"its features: {error}")
 
 
 def _check_cuts(cuts: np.ndarray, n_cuts: np.ndarray) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from sapwood import kernels
 from sapwood.data.binning import Binning
+from sapwood.data.columns import Schema
 from sapwood.data.pages import Pages
 from sapwood.data.sorted import SortedRows
 from sapwood.data.tables import Table
@@ -22,11 +23,13 @@ IMPORTANCES = ("gain", "split", "cover")
 class Model:
     """What training makes, and all that prediction needs.
 
-    Tree t of the list counts for output t % n_outputs; a round is n_outputs trees. `best_round` is how many rounds prediction uses.
+    Tree t of the list counts for output t % n_outputs; a round is n_outputs trees. `best_round` is how many rounds prediction uses;
+    `schema` is what the features were: a table is matched against it before it comes here.
     """
 
     def __init__(self, binning: Binning, base_score: np.ndarray, loss: str, link: str, trees: list[Tree] | None = None) -> None:
         self.binning = binning
+        self.schema = Schema(binning.n_features)
         self.base_score = base_score  # (n_outputs,) float64
         self.loss = loss
         self.link = link
@@ -129,7 +132,8 @@ class Model:
             "cuts_begin": self.binning.begin,
             **self.arrays(),
         }
-        return file.pack(arrays, {"loss": self.loss, "link": self.link, "best_round": self.best_round})
+        about = {"loss": self.loss, "link": self.link, "best_round": self.best_round, "features": self.schema.to_json()}
+        return file.pack(arrays, about)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Model:
@@ -142,6 +146,7 @@ class Model:
         ]
         model = cls(binning, arrays["base_score"], about["loss"], about["link"], trees)
         model.best_round = about.get("best_round")
+        model.schema = Schema.from_json(about["features"], binning.n_features)
         return model
 
     def __getstate__(self) -> dict[str, Any]:

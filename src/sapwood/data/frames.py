@@ -1,0 +1,254 @@
+"""Data frames of any library, read column by column through narwhals and Arrow.
+
+None of these libraries is imported unless the user's frame came from it (or speaks only Arrow's stream).
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib.util
+from collections.abc import Callable
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any, Literal
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from sapwood.data.columns import NUMBER, UNSEEN, Column, ColumnError, Kind, Name
+from sapwood.data.tables import ArrayTable, FrameTable, Table
+
+ARROW_READERS: tuple[Literal["pyarrow", "polars"], ...] = ("pyarrow", "polars")  # what can read an Arrow stream, the first that is there
+EPOCH = datetime.datetime(1970, 1, 1)
+MICROSECOND = datetime.timedelta(microseconds=1)
+UTC_NAMES = ("UTC", "Etc/UTC", "Z", "Zulu", "+00:00")
+NO_FIX = "turn it into numbers or drop it"
+
+
+def open_frame(X: Any) -> nw.DataFrame | None:
+    """X as narwhals sees it; None if it is no data frame."""
+    if isinstance(X, np.ndarray | list | tuple):
+        return None
+    _check_duplicate_names(X)
+    frame = nw.from_native(X, pass_through=True, allow_series=True)
+    if isinstance(frame, nw.Series):
+        return None
+    if not isinstance(frame, nw.DataFrame) and hasattr(X, "__arrow_c_stream__"):
+        return _from_stream(X)
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError(f"X is a lazy frame ({type(X).__module__}.{type(X).__name__}): call .collect() before fit or predict")
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _from_stream(X: Any) -> nw.DataFrame:
+    backend = next((name for name in ARROW_READERS if importlib.util.find_spec(name)), None)
+    if backend is None:
+        raise TypeError(f"X ({type(X).__name__}) is read through Arrow, which takes {' or '.join(ARROW_READERS)}: install one of them")
+    return nw.from_arrow(X, backend=backend)
+
+
+def _check_duplicate_names(X: Any) -> None:
+    """Raise if two columns have the same name (narwhals itself refuses such a frame, less kindly)."""
+    if not hasattr(X, "shape") or not hasattr(X, "columns"):
+        return
+    names = [column_name(name) for name in getattr(X, "column_names", X.columns)]
+    if len(set(names)) < len(names):
+        repeated = sorted({name for name in names if names.count(name) > 1}, key=str)
+        raise ValueError(f"Column names must be unique; these come more than once: {', '.join(map(repr, repeated))}")
+
+
+def column_name(name: Any) -> Name:
+    """A name in the form that a model keeps: anything but text and integers by its text."""
+    if isinstance(name, str):
+        return str(name)
+    return int(name) if isinstance(name, Integral) and not isinstance(name, bool) else str(name)
+
+
+def frame_table(frame: nw.DataFrame, absent: frozenset[Any] = frozenset()) -> FrameTable:
+    """A data frame as a table; an error names the first column that cannot be read. `absent` are values that mean missing too."""
+    columns = [_without(_read_series(series, repr(series.name)), absent) for series in frame.iter_columns()]
+    return FrameTable(columns, [column_name(name) for name in frame.columns])
+
+
+def array_table(array: np.ndarray, absent: frozenset[Any] = frozenset()) -> Table:
+    """A two-dimensional array: of numbers, of dates, or of objects, whose columns are then read one by one."""
+    if array.dtype.kind in "OmM":
+        return FrameTable([_without(read_array(column, str(f)), absent) for f, column in enumerate(array.T)])
+    return ArrayTable(array, frozenset(float(value) for value in absent if isinstance(value, Real)))
+
+
+def _without(column: Column, absent: frozenset[Any]) -> Column:
+    return column.without(absent) if absent else column
+
+
+def _read_series(series: Any, name: str) -> Column:
+    """A column of a data frame."""
+    dtype = series.dtype
+    if isinstance(dtype, nw.String | nw.Categorical | nw.Enum):
+        encode = ENCODERS.get(series.implementation.value)
+        column = read_objects(series.to_numpy(), name) if encode is None else Column.of_levels(*encode(series.to_native()))
+        if column.kind.levels or not isinstance(dtype, nw.String):
+            return column
+        return Column(NUMBER, np.full(len(series), np.nan))  # pandas calls what has no values text
+    if dtype.is_nested() or isinstance(dtype, nw.Binary):
+        raise ColumnError(f"Column {name} has dtype {_native_dtype(series)}, which is not a number: {NO_FIX}")
+    if dtype.is_decimal() or isinstance(dtype, nw.Unknown):  # libraries round decimals differently
+        return read_objects(_as_objects(series.to_list()), name, str(_native_dtype(series)))
+    if dtype == nw.Boolean and series.null_count() > 0:
+        return Column(Kind("bool"), series.cast(nw.Float64).to_numpy())
+    if dtype.is_numeric() and series.null_count() > 0:
+        series = series.cast(nw.Float64)
+    return read_array(series.to_numpy(), name, getattr(dtype, "time_zone", None), str(_native_dtype(series)))
+
+
+def read_array(values: np.ndarray, name: str, zone: str | None = None, dtype: str | None = None) -> Column:
+    """A one-dimensional NumPy array of any type."""
+    kind = values.dtype.kind
+    if kind == "b":
+        return Column(Kind("bool"), values)
+    if kind in "iuf":
+        return Column(NUMBER, values)
+    if kind in "mM":
+        zone = "UTC" if zone in UTC_NAMES else zone
+        return Column(Kind("datetime" if kind == "M" else "duration", zone=zone), _microseconds(values))
+    if kind in "OT":
+        return read_objects(values, name, dtype)
+    raise ColumnError(f"Column {name} has dtype {dtype or values.dtype}, which is not a number: {NO_FIX}")
+
+
+def _microseconds(times: np.ndarray) -> np.ndarray:
+    """Dates and spans of any unit as float64, missing ones as NaN: whole microseconds are exact for 285 years around 1970."""
+    if np.datetime_data(times.dtype) == ("ns", 1):
+        whole, rest = np.divmod(times.view(np.int64), 1000)
+        out = whole + rest / 1000
+    else:
+        out = times.astype(f"{times.dtype.kind}8[us]").astype(np.int64).astype(np.float64)
+    out[np.isnat(times)] = np.nan
+    return out
+
+
+def read_objects(values: np.ndarray, name: str, dtype: str | None = None) -> Column:
+    """An array of Python objects: all text, all bools, all numbers, all dates or all spans of time; some may be missing."""
+    types = set(map(type, values))
+    if all(issubclass(t, Real) and not issubclass(t, bool) for t in types):
+        return Column(NUMBER, values.astype(np.float64))
+    absent = np.fromiter((_is_absent(value) for value in values), dtype=bool, count=len(values))
+    present = values[~absent]
+    types = set(map(type, present))
+    if types and all(issubclass(t, str) for t in types):
+        found: dict[str, int] = {}
+        codes = np.full(len(values), UNSEEN, dtype=np.int64)
+        codes[~absent] = [found.setdefault(value, len(found)) for value in present]
+        return Column.of_levels(codes, list(found))
+    out = np.full(len(values), np.nan)
+    for kind, accepts, convert in OBJECTS:
+        if all(issubclass(t, accepts) for t in types):
+            out[~absent] = [convert(value) for value in present]
+            return Column(Kind(kind, zone=_zone(present, name) if kind == "datetime" else None), out)
+    names = " and ".join(sorted(t.__name__ for t in types))
+    raise ColumnError(
+        f"Column {name} has dtype {dtype or values.dtype} and holds {names}, which is not a number: every argument must be a string, "
+        f"or every one a number, a bool, a date or a span of time; {NO_FIX}"
+    )
+
+
+def _zone(moments: np.ndarray, name: str) -> str | None:
+    """The time zone of dates and datetimes; UTC where there are several."""
+    zones = {getattr(moment, "tzinfo", None) for moment in moments}
+    if None in zones:
+        if len(zones) > 1:
+            raise ColumnError(f"Column {name} holds datetimes with and without a time zone: give all of them one, or none")
+        return None
+    found = str(zones.pop())
+    return "UTC" if zones or found in UTC_NAMES else found
+
+
+def _as_objects(values: list[Any]) -> np.ndarray:
+    """A list as an array of objects; Arrow's intervals as spans of time, unless they count months, which have no length."""
+    out = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        span = type(value).__name__ == "MonthDayNano" and value.months == 0
+        out[i] = datetime.timedelta(days=value.days, microseconds=value.nanoseconds / 1000) if span else value
+    return out
+
+
+def _is_absent(value: Any) -> bool:
+    """None, NaN, NaT, NA."""
+    if value is None or isinstance(value, str):
+        return value is None
+    return type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, Real | Decimal | np.generic) and bool(value != value))
+
+
+def _date_microseconds(value: Any) -> float:
+    if not isinstance(value, datetime.datetime):
+        return (value.toordinal() - EPOCH.toordinal()) * 86_400e6
+    start = EPOCH if value.tzinfo is None else EPOCH.replace(tzinfo=datetime.UTC)
+    return (value - start) // MICROSECOND
+
+
+def _time_microseconds(value: Any) -> float:
+    if isinstance(value, datetime.time):
+        value = datetime.timedelta(hours=value.hour, minutes=value.minute, seconds=value.second, microseconds=value.microsecond)
+    return value // MICROSECOND
+
+
+# Kinds of Python objects, the first that all of a column belong to.
+OBJECTS: list[tuple[str, Any, Callable[[Any], float]]] = [
+    ("number", (), float),
+    ("bool", (bool, np.bool_), float),
+    ("number", (Real, Decimal, np.bool_), float),
+    ("datetime", datetime.date, _date_microseconds),
+    ("duration", (datetime.timedelta, datetime.time), _time_microseconds),
+]
+
+
+# Text and categories as codes and what they stand for. narwhals has no word for it, so each library has a few lines of its own.
+
+
+def _encode_pandas(series: Any) -> tuple[np.ndarray, list[Any], bool]:
+    dtype = series.dtype
+    if hasattr(dtype, "categories"):
+        return series.cat.codes.to_numpy(), dtype.categories.tolist(), bool(dtype.ordered)
+    arrow = getattr(dtype, "pyarrow_dtype", None)
+    if getattr(arrow, "ordered", False):
+        return _encode_arrow(series.array.__arrow_array__())
+    codes, levels = series.factorize()
+    return codes, levels.tolist(), False
+
+
+def _encode_polars(series: Any) -> tuple[np.ndarray, list[Any], bool]:
+    import polars as pl
+
+    if isinstance(series.dtype, pl.Enum):
+        return _filled(series.to_physical()), series.dtype.categories.to_list(), True
+    text = series.cast(pl.String)
+    levels = text.unique().drop_nulls().sort()
+    return _filled(text.cast(pl.Enum(levels)).to_physical()), levels.to_list(), False
+
+
+def _filled(codes: Any) -> np.ndarray:
+    import polars as pl
+
+    return codes.cast(pl.Int64).fill_null(UNSEEN).to_numpy()
+
+
+def _encode_arrow(column: Any) -> tuple[np.ndarray, list[Any], bool]:
+    import pyarrow as pa
+
+    if isinstance(column, pa.ChunkedArray):
+        column = column.unify_dictionaries().combine_chunks() if pa.types.is_dictionary(column.type) else column.combine_chunks()
+    encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    codes = encoded.indices.cast(pa.int64()).fill_null(UNSEEN).to_numpy(zero_copy_only=False)
+    return codes, encoded.dictionary.to_pylist(), bool(encoded.type.ordered)
+
+
+ENCODERS: dict[str, Callable[[Any], tuple[np.ndarray, list[Any], bool]]] = {
+    "pandas": _encode_pandas,
+    "polars": _encode_polars,
+    "pyarrow": _encode_arrow,
+}
+
+
+def _native_dtype(series: Any) -> Any:
+    native = series.to_native()
+    return getattr(native, "dtype", series.dtype)

@@ -1,0 +1,138 @@
+"""Columns: canonical levels, codes against fitted levels, schemas as data."""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from sapwood.data.columns import NUMBER, Column, ColumnError, Kind, Schema
+from sapwood.data.tables import ArrayTable, FrameTable
+
+
+def category(*values):
+    """A category column of these values, None for missing."""
+    found = list(dict.fromkeys(value for value in values if value is not None))
+    return Column.of_levels(np.array([-1 if value is None else found.index(value) for value in values]), found)
+
+
+def test_levels_are_sorted_and_only_those_that_rows_have():
+    column = Column.of_levels(np.array([2, 0, -1, 2]), ["b", "unused", "a"])
+    assert column.kind == Kind("category", ("a", "b"))
+    assert_array_equal(column.values, [0, 1, -1, 0])
+    assert column.values.dtype == np.int32
+
+
+def test_a_type_with_an_order_keeps_it_and_all_its_levels():
+    column = Column.of_levels(np.array([2, 0, -1]), ["low", "middle", "high"], ordered=True)
+    assert column.kind == Kind("category", ("low", "middle", "high"), ordered=True)
+    assert_array_equal(column.values, [2, 0, -1])
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ([np.int8(3), 1], (1, 3)),
+        ([2.0, 1.5], (1.5, 2)),
+        ([True, False], (False, True)),
+        (["b", 3, "a", 20], (3, 20, "a", "b")),
+        ([np.nan, 1.0, None], (1,)),
+        ([np.datetime64("2020-01-02"), np.datetime64("2020-01-01")], ("2020-01-01", "2020-01-02")),
+    ],
+)
+def test_levels_are_plain_values(given, kept):
+    column = Column.of_levels(np.arange(len(given)), given)
+    assert column.kind.levels == kept
+    assert [type(level) for level in column.kind.levels] == [type(level) for level in kept]
+
+
+def test_codes_are_those_of_the_fitted_levels():
+    fitted = category("red", "green", "blue").kind
+    assert_array_equal(category("green", None, "pink", "red").match(fitted, "'paint'").values, [1, -1, -1, 2])
+
+
+def test_numbers_are_read_as_a_category_of_numbers():
+    fitted = Column(NUMBER, np.array([3.0, 1.0, np.nan, 3.0])).as_category()
+    assert fitted.kind == Kind("category", (1, 3))
+    assert_array_equal(fitted.values, [1, 0, -1, 1])
+    assert_array_equal(Column(NUMBER, np.array([1, 2, 3])).match(fitted.kind, "'grade'").values, [0, -1, 1])
+
+
+@pytest.mark.parametrize(
+    ("then", "now"),
+    [
+        (category("a").kind, Column(NUMBER, np.ones(2))),
+        (NUMBER, category("a")),
+        (NUMBER, Column(Kind("datetime"), np.ones(2))),
+        (Kind("duration"), Column(Kind("datetime"), np.ones(2))),
+        (Kind("datetime"), Column(NUMBER, np.ones(2))),
+        (Kind("datetime", zone="UTC"), Column(Kind("datetime"), np.ones(2))),
+    ],
+)
+def test_another_kind_than_in_the_fit_is_an_error(then, now):
+    with pytest.raises(ColumnError, match=r"Column 'paint' h(eld|ad) .* when the model was fitted; now it h"):
+        now.match(then, "'paint'")
+
+
+@pytest.mark.parametrize("kind", [NUMBER, Kind("datetime"), category("a", "b").kind, Kind("bool")])
+def test_a_column_of_nothing_can_be_any_kind(kind):
+    matched = Column(NUMBER, np.full(3, np.nan)).match(kind, "'paint'")
+    assert matched.is_missing
+
+
+def test_bools_and_numbers_stand_in_for_each_other():
+    flags = Column(Kind("bool"), np.array([True, False]))
+    assert_array_equal(flags.match(NUMBER, "'flag'").values, [1, 0])
+    assert_array_equal(Column(NUMBER, np.array([1.0, 0.0])).match(Kind("bool"), "'flag'").values, [1, 0])
+
+
+def test_values_that_mean_missing():
+    assert_array_equal(Column(NUMBER, np.array([1, -999, 3])).without(frozenset([-999, "?"])).values, [1, np.nan, 3])
+    column = category("b", "?", "a").without(frozenset([-999, "?"]))
+    assert column.kind.levels == ("a", "b")
+    assert_array_equal(column.values, [1, -1, 0])
+    assert_array_equal(ArrayTable(np.array([[1, -9]]), frozenset([-9.0])).read(slice(0, 1), 0, 2), [[1, np.nan]])
+
+
+def test_a_table_is_matched_by_name():
+    table = FrameTable([Column(NUMBER, np.ones(2)), category("x", "y")], ["a", 7])
+    turned = FrameTable([category("y", "z"), Column(NUMBER, np.zeros(2))], [7, "a"]).match(table.schema)
+    assert turned.schema == table.schema
+    assert_array_equal(turned.dense(slice(0, 2)), [[0, 1], [0, -1]])
+
+
+def test_an_array_with_categories():
+    table = ArrayTable(np.array([[1.0, 5.0], [2.0, 5.0], [3.0, 4.0]])).with_categories([1])
+    assert table.schema == Schema(2, None, {1: Kind("category", (4, 5))})
+    assert_array_equal(table.dense(slice(0, 3)), [[1, 1], [2, 1], [3, 0]])
+    assert_array_equal(ArrayTable(np.array([[9.0, 4.0]])).match(table.schema).dense(slice(0, 1)), [[9, 0]])
+
+
+SCHEMA = Schema(4, ("a", 2, "ü", "d"), {1: Kind("category", (0, 2.5, "x", True), True), 2: Kind("datetime", zone="UTC"), 3: Kind("bool")})
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, Schema(3)])
+def test_a_schema_is_plain_data(schema):
+    assert Schema.from_json(json.loads(json.dumps(schema.to_json())), schema.n_features) == schema
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        None,
+        {"names": None},
+        {"names": ["a"], "kinds": {}},
+        {"names": ["a", "a"], "kinds": {}},
+        {"names": ["a", None], "kinds": {}},
+        {"names": None, "kinds": {"2": {"kind": "bool"}}},
+        {"names": None, "kinds": {"-1": {"kind": "bool"}}},
+        {"names": None, "kinds": {"0": {"kind": "colour"}}},
+        {"names": None, "kinds": {"0": {"kind": "category", "levels": [None]}}},
+        {"names": None, "kinds": {"0": {"kind": "category", "levels": ["a", "a"]}}},
+        {"names": None, "kinds": {"0": {"kind": "category", "levels": "a"}}},
+        {"names": None, "kinds": {"0": {"kind": "datetime", "zone": 3}}},
+    ],
+)
+def test_a_broken_schema_is_refused(broken):
+    with pytest.raises(ValueError, match=r"\w"):
+        Schema.from_json(broken, 2)
