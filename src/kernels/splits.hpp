@@ -180,46 +180,60 @@ inline void choose(Candidates& c, const Sums& missing, const Sought& sought, Spl
 
 // What the splits of a feature take off the loss of several nodes together, by bin and by the side of missing values.
 struct JointScores {
-  double score[2][257] = {};
+  double score[2][260] = {};
   double parents = 0, floor = 0;
   bool any_missing = false;
 };
 
 // Adds a node. Where a split would break a rule, the node stays as it is.
-inline void add_joint(const Candidates& c, const Sums& missing, const Sought& sought, JointScores& joint) {
+template <bool kShaped>  // whether leaf values are shaped by Extras
+inline void add_joint_of(Candidates& c, const Sums& missing, const Sought& sought, JointScores& joint) {
   const Rules& rules = sought.rules;
   const Extras& extras = sought.extras;
   const Sums& node = sought.sums;
-  const bool shaped = extras.shape_values();
-  const double unit = rules.hessian_unit, gradient_unit = shaped ? rules.gradient_unit : 1.0;
+  for (int b = c.n; b < c.n + 4; ++b) c.g[b] = c.h[b] = c.count[b] = 0;
+  const double unit = rules.hessian_unit, gradient_unit = kShaped ? rules.gradient_unit : 1.0;
   const double total_h = double(node.h) * unit, total_g = double(node.g) * gradient_unit;
-  const double parent = shaped ? leaf_score(splat(total_g), splat(total_h), splat(sought.limits.value), rules, extras)[0]
-                               : total_g * total_g / (total_h + rules.l2);
+  const double parent = kShaped ? leaf_score(splat(total_g), splat(total_h), splat(sought.limits.value), rules, extras)[0]
+                                : total_g * total_g / (total_h + rules.l2);
   joint.parents += parent;
   if (rules.noise > 0) joint.floor += rules.noise * double(node.count) / total_h;
   joint.any_missing |= missing.count > 0;
-  for (int direction = 0; direction < 2; ++direction) {
+  const f64x4 node_g = splat(total_g), node_h = splat(total_h), node_count = splat(double(node.count));
+  const f64x4 min_count = splat(double(rules.min_count)), min_hessian = splat(rules.min_hessian);
+  for (int direction = 0; direction <= int(missing.count > 0); ++direction) {
     const Sums shift = direction ? missing : Sums{};
-    for (int b = 0; b < c.n; ++b) {
-      const double lg = double(c.g[b] + shift.g) * gradient_unit, lh = double(c.h[b] + shift.h) * unit;
-      const double rg = total_g - lg, rh = total_h - lh;
-      const int64_t lc = c.count[b] + shift.count, rc = node.count - lc;
-      double score = parent;
-      if (lc >= rules.min_count && rc >= rules.min_count && lh >= rules.min_hessian && rh >= rules.min_hessian && lh + rules.l2 > 0 &&
-          rh + rules.l2 > 0) {
-        if (shaped) {
-          const f64x4 g{lg, rg, 0, 0}, h{lh, rh, 1, 1}, count{double(lc), double(rc), 1, 1};
-          const f64x4 value = leaf_value(g, h, count, rules, extras, sought.limits);
-          const f64x4 both = leaf_score(g, h, value, rules, extras);
-          const bool wrong = (sought.monotonic > 0 && value[0] > value[1]) || (sought.monotonic < 0 && value[0] < value[1]);
-          score = wrong ? -Extras::kNoLimit : both[0] + both[1];
-        } else {
-          score = lg * lg / (lh + rules.l2) + rg * rg / (rh + rules.l2);
-        }
+    const f64x4 add_g = splat(double(shift.g)), add_h = splat(double(shift.h)), add_count = splat(double(shift.count));
+    for (int b = 0; b < c.n; b += 4) {
+      const f64x4 lg = (to_double(c.g + b) + add_g) * gradient_unit, lh = (to_double(c.h + b) + add_h) * unit;
+      const f64x4 lc = to_double(c.count + b) + add_count, rg = node_g - lg, rh = node_h - lh, rc = node_count - lc;
+      const f64x4 lden = lh + rules.l2, rden = rh + rules.l2;
+      const i64x4 valid = (lc >= min_count) & (rc >= min_count) & (lh >= min_hessian) & (rh >= min_hessian) & (lden * rden > 0.0);
+      f64x4 score;
+      if constexpr (kShaped) {
+        const f64x4 left = leaf_value(lg, lh, lc, rules, extras, sought.limits);
+        const f64x4 right = leaf_value(rg, rh, rc, rules, extras, sought.limits);
+        score = leaf_score(lg, lh, left, rules, extras) + leaf_score(rg, rh, right, rules, extras);
+        const f64x4 wrong = splat(-Extras::kNoLimit);
+        if (sought.monotonic > 0) score = select(left > right, wrong, score);
+        if (sought.monotonic < 0) score = select(left < right, wrong, score);
+      } else {
+        score = (lg * lg * rden + rg * rg * lden) / (lden * rden);
       }
-      joint.score[direction][b] += score;
+      score = select(valid, score, splat(parent));
+      for (int d = direction; d <= (missing.count > 0 ? direction : 1); ++d) {  // none missing: the side of missing values is all one
+        double* to = joint.score[d] + b;
+        f64x4 sum;
+        std::memcpy(&sum, to, sizeof sum);
+        sum += score;
+        std::memcpy(to, &sum, sizeof sum);
+      }
     }
   }
+}
+
+inline void add_joint(Candidates& c, const Sums& missing, const Sought& sought, JointScores& joint) {
+  sought.extras.shape_values() ? add_joint_of<true>(c, missing, sought, joint) : add_joint_of<false>(c, missing, sought, joint);
 }
 
 // The best of them. A tie goes to the lower bin, and to missing values on the right.
