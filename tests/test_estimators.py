@@ -784,21 +784,21 @@ def test_an_unknown_kind_of_importance_is_told_the_known_ones():
 
 
 def test_verbose_prints_a_line_a_round(capfd):
-    classifier(verbose=1, max_iter=4, early_stopping=True).fit(X, WORDS)
+    classifier(verbose=2, max_iter=4, early_stopping=True).fit(X, WORDS)
     first, *rounds = capfd.readouterr().out.splitlines()
     assert first == "Fitting 3 tree(s) a round on 900 rows x 5 features"
     assert len(rounds) == 4
     for number, line in enumerate(rounds, 1):
         assert line.startswith(f"[{number}/4] ")
-        assert "train score -" in line
-        assert "validation score -" in line
+        assert "train loss " in line
+        assert "validation loss " in line
 
 
 def test_verbose_says_no_scores_where_none_are_kept(capfd):
-    regressor(verbose=True, max_iter=2).fit(X, Y)
+    regressor(verbose=2, max_iter=2).fit(X, Y)
     printed = capfd.readouterr().out
     assert printed.count("\n") == 3
-    assert "score" not in printed
+    assert "loss" not in printed
 
 
 @each_estimator

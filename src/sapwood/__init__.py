@@ -4,8 +4,8 @@ How to read the source: `estimators` (what users call) -> `boosting` (the round 
 `sampling`, `trees` (the growing loop), `model` (prediction, files) -> `kernels` (C++ loops over rows, bins and nodes).
 """
 
-from sapwood.estimators import BoostingClassifier, BoostingRegressor
+from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor
 from sapwood.model import Model, ModelFormatError
 
 __version__ = "0.1.0"
-__all__ = ["BoostingClassifier", "BoostingRegressor", "Model", "ModelFormatError", "__version__"]
+__all__ = ["BoostingClassifier", "BoostingRanker", "BoostingRegressor", "Model", "ModelFormatError", "__version__"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from sapwood.callbacks import Callback, Round
 from sapwood.data.pages import Pages
+from sapwood.data.queries import Queries
 from sapwood.data.sorted import SortedRows
 from sapwood.losses import Loss
 from sapwood.model import Model
@@ -23,17 +24,22 @@ MASK = (1 << 64) - 1
 
 @dataclass
 class Rows:
-    """Binned rows with their targets, and the raw predictions for them so far."""
+    """Binned rows with their targets, and what training keeps for them."""
 
     pages: Pages | SortedRows
     y: np.ndarray  # (n_rows,) float64
     weight: np.ndarray | None  # (n_rows,) float64
-    raw: np.ndarray = field(init=False)  # (n_outputs, n_rows) float64; training fills it
+    queries: Queries | None = None  # which rows are ranked against each other
+    raw: np.ndarray = field(init=False)  # (n_outputs, n_rows) float64: raw predictions so far
+    loss: Loss = field(init=False)  # bound to these rows
+
+    def begin(self, model: Model, loss: Loss, n_threads: int) -> None:
+        self.loss, self.raw = loss.bind(self.queries), model.start_raw(self.pages, n_threads)
 
 
 def train(
     rows: Rows,
-    validation: Rows | None,
+    watched: Mapping[str, Rows],
     loss: Loss,
     config: TreeConfig,
     max_iter: int,
@@ -44,35 +50,48 @@ def train(
     sampler: RowSampler | None = None,
     mode: Mode | None = None,
 ) -> Model:
-    """Boost until `max_iter` rounds, or until a callback says stop. A given model goes on from where it is."""
-    sampler, mode = sampler or RowSampler(), mode or Mode()
+    """Boost until `max_iter` rounds, or until a callback says stop. A given model goes on from where it is.
+
+    Predictions are kept for the rows that are `watched`, too.
+    """
+    sampler, mode = (sampler or RowSampler()).bind(rows.queries, rows.y), mode or Mode()
     if model is None:
         model = Model(rows.pages.binning, loss.base_score(rows.y, rows.weight), loss.name, loss.link)
-    raw = rows.raw = model.start_raw(rows.pages, n_threads)
-    if validation is not None:
-        validation.raw = model.start_raw(validation.pages, n_threads)
-    for callback in callbacks:
-        callback.before_training(Round(model.n_rounds, model, rows, validation, loss))
-    mode.begin(Training(model, [(part.pages, part.raw) for part in (rows, validation) if part is not None], seed, n_threads))
-    workspace, leaves = rows.pages.workspace(n_threads), Leaves(rows.pages.n_rows)
-    config.rules.constrain(workspace, config.frontier.joint)
-    weight = np.ones(rows.pages.n_rows) if sampler.multiplies and rows.weight is None else rows.weight
-    for round_ in range(model.n_rounds, max_iter):
-        now = mode.before_round(round_)
-        for output, records in enumerate(loss.records(rows.y, now, weight, n_threads, sampler.headroom)):
-            key = tree_key(seed, len(model.trees))
-            tree = grow_tree(workspace, rows.pages.binning, records, config, key, leaves, sampler.draw(records, key, n_threads))
-            if loss.renews_leaves:
-                steps = leaves.by_group(partial(loss.leaf_values, rows.y, now, rows.weight, n_threads=n_threads))
-                tree.value[leaves.nodes] = config.rules.shape_steps(steps, leaves.count, leaves.limits) * config.learning_rate
-            model.append(tree)
-            leaves.add_values(tree.value[leaves.nodes], raw[output], n_threads)
-            if validation is not None:
-                validation.pages.add_tree(tree, validation.raw[output], n_threads)
-        mode.after_round(round_)
-        # Every callback hears every round.
-        if any(callback.after_round(Round(round_ + 1, model, rows, validation, loss)) for callback in callbacks):
-            break
+    for part in (rows, *watched.values()):
+        part.begin(model, loss, n_threads)
+    loss, raw = rows.loss, rows.raw
+    state = Round(model.n_rounds, max_iter, model, rows, dict(watched), config)
+    try:
+        for callback in callbacks:
+            callback.before_training(state)
+        mode.begin(Training(model, [(part.pages, part.raw) for part in (rows, *watched.values())], seed, n_threads))
+        workspace, leaves = rows.pages.workspace(n_threads), Leaves(rows.pages.n_rows)
+        config.rules.constrain(workspace, config.frontier.joint)
+        weight = np.ones(rows.pages.n_rows) if sampler.multiplies and rows.weight is None else rows.weight
+        for round_ in range(model.n_rounds, max_iter):
+            for callback in callbacks:
+                callback.before_round(state)
+            config = state.config
+            now = mode.before_round(round_)
+            loss.before_round(tree_key(seed, len(model.trees)))
+            for output, records in enumerate(loss.records(rows.y, now, weight, n_threads, sampler.headroom)):
+                key = tree_key(seed, len(model.trees))
+                tree = grow_tree(workspace, rows.pages.binning, records, config, key, leaves, sampler.draw(records, key, n_threads))
+                if loss.renews_leaves:
+                    steps = leaves.by_group(partial(loss.leaf_values, rows.y, now, rows.weight, n_threads=n_threads))
+                    tree.value[leaves.nodes] = config.rules.shape_steps(steps, leaves.count, leaves.limits) * config.learning_rate
+                model.append(tree)
+                leaves.add_values(tree.value[leaves.nodes], raw[output], n_threads)
+                for part in watched.values():
+                    part.pages.add_tree(tree, part.raw[output], n_threads)
+            mode.after_round(round_)
+            state.n_rounds = round_ + 1
+            # Every callback hears every round.
+            if any([callback.after_round(state) for callback in callbacks]):  # noqa: C419
+                break
+    finally:
+        for callback in callbacks:
+            callback.after_training(state)
     mode.finish()
     rows.pages.finish(model)
     return model

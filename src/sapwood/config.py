@@ -12,7 +12,8 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-from sapwood.losses import OLDER_NAMES, REGRESSION
+from sapwood.losses import OLDER_NAMES, RANKING, REGRESSION
+from sapwood.losses.ranking import MEASURES
 from sapwood.modes import BOOSTING
 from sapwood.sampling.rows import SAMPLINGS
 from sapwood.trees.frontier import FRONTIERS
@@ -56,11 +57,12 @@ COMMON = {
     "missing": Parameter(None, [Real, str, list, tuple, None], "A value, or several, that mean missing, besides NaN, None, NA and what is masked."),
     "warm_start": Parameter(False, ["boolean"], "Whether `fit` goes on from the last model."),
     "early_stopping": Parameter("auto", [StrOptions({"auto"}), "boolean"], "Whether to stop when the score no longer improves; 'auto': with X_val, or above 10,000 rows."),
-    "scoring": Parameter("loss", [str, callable, None], "What early stopping watches: 'loss', or any scikit-learn scorer; None for the estimator's own."),
+    "scoring": Parameter("loss", [str, callable, None], "What early stopping watches: 'loss', the name of a metric (sapwood.metrics), or any scikit-learn scorer; None for the estimator's own."),
     "validation_fraction": Parameter(0.1, [_positive(RealNotInt, "neither", 0, 1), _positive(Integral), None], "The share (or number) of rows kept aside for early stopping; None: watch the training score."),
+    "validation_split": Parameter(None, ["cv_object"], "A splitter of scikit-learn (or an iterable of pairs) whose last split says which rows are kept aside, instead of validation_fraction; `fit` takes `groups` for it."),
     "n_iter_no_change": Parameter(10, [_positive(Integral)], "How many rounds without improvement end training."),
     "tol": Parameter(1e-7, [_positive(Real, low=0)], "What counts as improvement must exceed this."),
-    "verbose": Parameter(0, ["verbose"], "Print a line a round."),
+    "verbose": Parameter(0, ["verbose"], "1: a progress bar, in a terminal or notebook; 2 or more: a line a round."),
     "random_state": Parameter(None, ["random_state"], "The seed of all that is random; None is a fixed seed of its own, so that fits repeat."),
     "n_jobs": Parameter(None, [Integral, None], "Threads: None or -1 for all available CPUs. The model never depends on it."),
     "grow_policy": Parameter("leafwise", [StrOptions(set(FRONTIERS))], "Split the best leaf next, or all leaves of a level."),
@@ -100,7 +102,33 @@ REGRESSOR = {
 CLASSIFIER = {
     "loss": Parameter("log_loss", [StrOptions(CLASSIFICATION_LOSSES)], "log_loss, for two classes or more."),
     **COMMON,
+    "stratified": Parameter(False, ["boolean"], "sampling='uniform': whether the share `subsample` holds for the rows of each class."),
     "class_weight": Parameter(None, [dict, StrOptions({"balanced"}), None], "Weights of classes; 'balanced': inverse to their frequency."),
+}
+RANKER = {
+    "loss": Parameter(
+        "lambdamart",
+        [StrOptions(set(RANKING))],
+        "lambdamart: pairs of rows, weighed by what their swap would change in rank_metric; pairwise: all pairs alike; xendcg: cross-entropy of whole queries, a bound of NDCG.",
+    ),
+    "rank_metric": Parameter(
+        "ndcg",
+        [StrOptions(set(MEASURES))],
+        "loss='lambdamart': ndcg; map: mean average precision; mrr: mean reciprocal rank (map and mrr: relevant are rows with y > 0).",
+    ),
+    "lambdarank_truncation": Parameter(
+        30, [_positive(Integral)], "loss='lambdamart': pairs count that have a row among so many at the top of a query."
+    ),
+    "lambdarank_norm": Parameter(
+        True,
+        ["boolean"],
+        "loss='lambdamart': whether pairs count less the further apart their scores are, and queries by the logarithm of their pairs.",
+    ),
+    "label_gain": Parameter(None, ["array-like", None], "What a relevance of 0, 1, 2, ... is worth; None for 2^y - 1."),
+    **COMMON,
+    "sampling_unit": Parameter(
+        "row", [StrOptions({"row", "query"})], "sampling='uniform': whether `subsample` draws rows or whole queries."
+    ),
 }
 
 

@@ -19,7 +19,7 @@ from sapwood.model import Model
 from sapwood.modes import Dart, Forest, Mode
 from sapwood.resolve import Features, Wanted
 from sapwood.sampling.features import FeaturePolicy
-from sapwood.sampling.rows import BayesianBootstrap, MinimalVariance, OneSide, RowSampler, Uniform
+from sapwood.sampling.rows import BayesianBootstrap, MinimalVariance, OneSide, RowSampler, Stratified, Uniform, WholeQueries
 from sapwood.trees.frontier import FRONTIERS
 from sapwood.trees.grower import TreeConfig
 from sapwood.trees.monotone import METHODS
@@ -134,6 +134,12 @@ def make_tree_config(e: Any, features: Features, loss: Loss, weight: np.ndarray 
 def make_row_sampler(e: Any) -> RowSampler:
     if e.sampling in ("goss", "bayesian") and e.subsample < 1:
         raise ValueError(f"subsample={e.subsample} has no meaning with sampling={e.sampling!r}: it is for 'uniform' and 'mvs'")
+    whole: type[Uniform] | type[WholeQueries] | type[Stratified] = Uniform
+    for name, asks, kind in (("sampling_unit", "query", WholeQueries), ("stratified", True, Stratified)):
+        if getattr(e, name, None) == asks:
+            if e.sampling != "uniform":
+                raise ValueError(f"{name}={asks!r} has no meaning with sampling={e.sampling!r}: it is for 'uniform'")
+            whole = kind
     if e.sampling == "goss":
         if e.goss_top + e.goss_other > 1:
             raise ValueError(f"goss_top={e.goss_top} and goss_other={e.goss_other} must be at most 1 together")
@@ -142,7 +148,7 @@ def make_row_sampler(e: Any) -> RowSampler:
         return BayesianBootstrap(e.bagging_temperature)
     if e.subsample == 1:
         return RowSampler()
-    return Uniform(e.subsample) if e.sampling == "uniform" else MinimalVariance(e.subsample)
+    return whole(e.subsample) if e.sampling == "uniform" else MinimalVariance(e.subsample)
 
 
 def make_mode(e: Any) -> Mode:

@@ -1,6 +1,7 @@
 """The scikit-learn estimators: check what the user gave, train, and keep the model."""
 
 from sapwood.estimators.classifier import BoostingClassifier
+from sapwood.estimators.ranker import BoostingRanker
 from sapwood.estimators.regressor import BoostingRegressor
 
-__all__ = ["BoostingClassifier", "BoostingRegressor"]
+__all__ = ["BoostingClassifier", "BoostingRanker", "BoostingRegressor"]

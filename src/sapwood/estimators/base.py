@@ -5,28 +5,30 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.metrics._scorer import _BaseScorer
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from sapwood import config, kernels, resolve
 from sapwood.boosting import Rows, train
-from sapwood.callbacks import Callback, EarlyStopping, Progress, Round
+from sapwood.callbacks import TRAIN, VALIDATION, Callback, EarlyStopping, Log, Measure, ProgressBar, Round, Scores
 from sapwood.checks import check_finite, refuse_mask
 from sapwood.data.columns import Schema
 from sapwood.data.frames import array_table, frame_table, open_frame
-from sapwood.data.pages import Pages
-from sapwood.data.sorted import SortedRows
 from sapwood.data.tables import Table
+from sapwood.estimators.inputs import Given, Part, Watching, refuse_more, split_by
 from sapwood.losses import Loss
+from sapwood.metrics import METRICS, Metric, as_metric
 from sapwood.model import Model
 from sapwood.plan import make_builder, make_mode, make_row_sampler, make_tree_config
 from sapwood.resolve import Features
@@ -42,11 +44,14 @@ class BaseBoosting(BaseEstimator):
     Subclasses say which: `class Name(BaseBoosting, parameters=...)`.
     """
 
+    # Under scikit-learn's metadata routing `groups` goes to splitters of a search, not here, unless asked for.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": False}
     _parameters: ClassVar[dict[str, config.Parameter]]
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
     model_: Model
     train_score_: np.ndarray
     validation_score_: np.ndarray
+    evals_result_: dict[str, dict[str, list[float]]]
 
     def __init_subclass__(cls, parameters: dict[str, config.Parameter] | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -76,6 +81,10 @@ class BaseBoosting(BaseEstimator):
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
+        groups: Any = None,
+        eval_sets: Any = None,
+        eval_metric: Any = None,
+        callbacks: Sequence[Callback] | None = None,
     ) -> BaseBoosting:
         """Train on a table.
 
@@ -88,71 +97,99 @@ class BaseBoosting(BaseEstimator):
             Not negative; a row of weight 0 is as good as absent.
         X_val, y_val, sample_weight_val : optional
             Rows for early stopping, instead of some of the training rows.
+        groups : array of shape (n_rows,), optional
+            For the splitter `validation_split`: which rows belong together.
+        eval_sets : dict of name -> (X, y) or (X, y, sample_weight), or a list of such, optional
+            More rows to watch; they decide nothing. Instead of a tuple, a dict of arguments of `fit` does, too.
+        eval_metric : a metric's name (see `sapwood.metrics.METRICS`, or a scorer's of scikit-learn), a `Metric`, a function
+            (y, predicted) -> float, a scikit-learn scorer, or a list of these; optional
+            What is measured on `eval_sets` and on rows for early stopping, each round; the results are in `evals_result_`.
+        callbacks : list of Callback, optional
+            What listens to this training: see `sapwood.callbacks`. They belong to one fit and keep its state, so they are no parameter of
+            the estimator: a clone would copy that state.
 
         Returns
         -------
         self
         """
-        # A refit that fails or is interrupted leaves the old model as it was: all that is new is set at the end.
+        validation = Given(X_val, y_val, sample_weight_val, suffix="_val")
+        return self._fit_anew(Given(X, y, sample_weight), validation, Watching(groups, eval_sets, eval_metric, callbacks or ()))
+
+    def _fit_anew(self, given: Given, given_validation: Given, watching: Watching) -> BaseBoosting:
+        """A refit that fails or is interrupted leaves the old model as it was: all that is new is set at the end."""
         fresh = copy.copy(self)
-        fresh._fit(X, y, sample_weight, X_val, y_val, sample_weight_val)
+        fresh._fit(given, given_validation, watching)
         self.__dict__ = fresh.__dict__
         return self
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any) -> None:
+    def _fit(self, given: Given, given_validation: Given, watching: Watching) -> None:
         self._validate_params()
         self._refuse_what_is_not_there_yet()
         n_threads = resolve_threads(self.n_jobs)
         previous = getattr(self, "model_", None) if self.warm_start else None
         if previous is not None and self.max_iter < previous.n_rounds:
             raise ValueError(f"max_iter={self.max_iter} must be larger than or equal to n_iter_={previous.n_rounds} when warm_start==True")
-        table = self._table(X, previous.schema if previous else None)
+        table = self._table(given.X, previous.schema if previous else None)
         schema = table.schema
         self._refuse_categories(schema)
-        y, loss = self._targets(y, table.n_rows, previous)
-        weight = self._weights(sample_weight, y, table.n_rows, "sample_weight")
-        rows = None if weight is None or weight.all() else np.flatnonzero(weight)
+        y, loss = self._targets(given.y, table.n_rows, previous)
+        part = self._part(given, table, y)
+        if part.weight is not None and not part.weight.all():
+            part = replace(part, rows=np.flatnonzero(part.weight))
         seed = self._seed()
+        stops = self._stops_early(part.n_rows, given_validation.X, watching.callbacks)
         validation = None
-        stops = self._stops_early(table.n_rows if rows is None else len(rows), X_val)
-        if X_val is not None or y_val is not None or sample_weight_val is not None:
-            validation = self._given_validation(X_val, y_val, sample_weight_val, schema, loss)
-        elif stops and self.validation_fraction is not None:
-            rows, val_rows = self._split(y, weight, rows, table.n_rows, seed)
-            validation = table, y, weight, val_rows
-        loss.check_targets(y if rows is None else y[rows])
+        if given_validation.any:
+            validation = self._given_validation(given_validation, schema, loss)
+        elif stops and (self.validation_fraction is not None or self.validation_split is not None):
+            part, validation = self._split(part, given.X, watching.groups, seed)
+        loss.check_targets(part.take(part.y))
+        sets = {} if validation is None else {VALIDATION: validation}
+        sets |= {name: self._given_validation(one, schema, loss) for name, one in watching.named_sets().items()}
 
         features = Features(table.n_features, schema.names)
         ways = make_row_sampler(self), make_mode(self)
         forced = resolve.forced_splits(self.forced_splits, features)
-        tree_config = make_tree_config(self, features, loss, weight, rows)
-        build = make_builder(self, table, features, weight, rows, seed, n_threads, forced, previous)
+        tree_config = make_tree_config(self, features, loss, part.weight, part.rows)
+        build = make_builder(self, table, features, part.weight, part.rows, seed, n_threads, forced, previous)
         pages = build(table)
-        train_rows = _take(pages, y, weight, rows)
-        val_table, val_rows = None, None
-        if validation is not None:
-            val_table, val_y, val_weight, chosen = validation
-            val_rows = _take(pages if val_table is table else build(val_table), val_y, val_weight, chosen)
+        train_rows = part.on(pages)
+        watched = {name: one.on(pages if one.table is table else build(one.table)) for name, one in sets.items()}
         del pages
 
-        callbacks: list[Callback] = []
-        stopping = None
+        measures = self._measures(stops, sets, watching.eval_metric, n_threads)
+        scores = Scores(measures, getattr(self, "_scores", None) if previous else None)
+        callbacks: list[Callback] = [scores]
         if stops:
-            history = (list(self.train_score_), list(self.validation_score_)) if previous and hasattr(self, "train_score_") else None
-            stopping = EarlyStopping(self._score_function(n_threads), self.n_iter_no_change, self.tol, history)
-            callbacks.append(stopping)
+            callbacks.append(EarlyStopping(self.n_iter_no_change, min_delta=self.tol, on=VALIDATION if validation is not None else TRAIN))
         if self.verbose:
-            callbacks.append(Progress(self.max_iter, stopping))
+            callbacks.append(ProgressBar() if self.verbose == 1 else Log())
         model = copy.copy(previous) if previous else None
         if model is not None:
             model.trees, model.best_round = list(model.trees), None
         if forced is not None:
             tree_config = replace(tree_config, forced=forced.on(train_rows.pages.binning))
-        self.model_ = train(train_rows, val_rows, loss, tree_config, self.max_iter, seed, n_threads, callbacks, model, *ways)
+        callbacks += watching.callbacks
+        self.model_ = train(train_rows, watched, loss, tree_config, self.max_iter, seed, n_threads, callbacks, model, *ways)
         self.model_.schema = schema
         self.do_early_stopping_ = stops
-        self.train_score_ = np.array(stopping.train_scores if stopping else [])
-        self.validation_score_ = np.array(stopping.validation_scores if stopping else [])
+        self._keep_scores(scores, stops)
+
+    def _part(self, given: Given, table: Table, y: np.ndarray) -> Part:
+        refuse_more(given)
+        return Part(table, y, self._weights(given.sample_weight, y, table.n_rows, f"sample_weight{given.suffix}"))
+
+    def _keep_scores(self, scores: Scores, stops: bool) -> None:
+        self._scores = scores.values
+        self.evals_result_ = {on: {name: list(values[1:]) for name, values in of.items()} for on, of in scores.values.items()}
+
+        def watched(on: str) -> np.ndarray:
+            if not stops or on not in scores.measures:
+                return np.array([])
+            measure = scores.measures[on][0]
+            return np.array(scores.values[on][measure.name]) * (1.0 if measure.higher_is_better else -1.0)
+
+        self.train_score_, self.validation_score_ = watched(TRAIN), watched(VALIDATION)
 
     def _refuse_what_is_not_there_yet(self) -> None:
         for name in ("categorical_features", "quantile"):
@@ -223,71 +260,107 @@ class BaseBoosting(BaseEstimator):
             0 if self.random_state is None else int(check_random_state(self.random_state).randint(np.iinfo(np.uint32).max, dtype=np.uint64))
         )
 
-    def _stops_early(self, n_rows: int, X_val: Any) -> bool:
+    def _stops_early(self, n_rows: int, X_val: Any, callbacks: Sequence[Callback]) -> bool:
         if self.boosting == "forest":
             if self.early_stopping is True or X_val is not None:
                 raise ValueError("boosting='forest' and early stopping do not go together: trees do not know of each other")
             return False
         if self.early_stopping == "auto":
-            return X_val is not None or n_rows > AUTO_EARLY_STOPPING_ROWS
+            asked = X_val is not None or self.validation_split is not None
+            return asked or (n_rows > AUTO_EARLY_STOPPING_ROWS and not any(isinstance(callback, EarlyStopping) for callback in callbacks))
         if X_val is not None and not self.early_stopping:
             raise ValueError("X_val and y_val are passed to fit while at the same time early_stopping is False: they would not be used")
         return bool(self.early_stopping)
 
-    def _given_validation(self, X_val: Any, y_val: Any, weight_val: Any, schema: Schema, loss: Loss) -> tuple:
-        if X_val is None or y_val is None:
-            pair = {"X_val": X_val, "y_val": y_val, "sample_weight_val": weight_val}
-            given = next(name for name, value in pair.items() if value is not None)
+    def _given_validation(self, given: Given, schema: Schema, loss: Loss) -> Part:
+        if given.X is None or given.y is None:
+            pair = {f"{name}{given.suffix}": getattr(given, name) for name in ("X", "y", "sample_weight")}
+            some = next(name for name, value in [*pair.items(), *given.more.items()] if value is not None)
             missing = next(name for name, value in pair.items() if value is None)
-            raise ValueError(f"{given} is provided, but {missing} was not provided")
-        table = self._table(X_val, schema)
-        y = self._validation_targets(y_val, table.n_rows)
+            raise ValueError(f"{some} is provided, but {missing} was not provided")
+        table = self._table(given.X, schema)
+        y = self._validation_targets(given.y, table.n_rows, f"y{given.suffix}")
         loss.check_targets(y)
-        return table, y, self._weights(weight_val, y, table.n_rows, "sample_weight_val"), None
+        return self._part(given, table, y)
 
-    def _split(self, y: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None, n_rows: int, seed: int) -> tuple:
+    def _split(self, part: Part, X: Any, groups: Any, seed: int) -> tuple[Part, Part]:
         """Training rows and validation rows, both ascending."""
-        rows = np.arange(n_rows) if rows is None else rows
-        stratify = y[rows] if isinstance(self, ClassifierMixin) else None
-        try:
-            train_rows, val_rows = train_test_split(rows, test_size=self.validation_fraction, stratify=stratify, random_state=seed)
-        except ValueError as error:
-            raise ValueError(
-                f"validation_fraction={self.validation_fraction} of {len(rows)} rows cannot be kept aside for early stopping "
-                f"({error}); give X_val and y_val, or early_stopping=False"
-            ) from None
-        return np.sort(train_rows), np.sort(val_rows)
+        rows = np.arange(part.table.n_rows) if part.rows is None else part.rows
+        if self.validation_split is not None:
+            train_rows, val_rows = split_by(self.validation_split, X, part.y, self._groups(part, groups), isinstance(self, ClassifierMixin))
+            train_rows, val_rows = (np.intersect1d(some, rows) for some in (train_rows, val_rows))
+            if not len(train_rows) or not len(val_rows):
+                raise ValueError(
+                    f"validation_split={self.validation_split!r} leaves {len(train_rows)} training and {len(val_rows)} validation rows"
+                )
+        else:
+            try:
+                train_rows, val_rows = self._split_at_random(part, rows, seed)
+            except ValueError as error:
+                raise ValueError(
+                    f"validation_fraction={self.validation_fraction} of {len(rows)} rows cannot be kept aside for early stopping "
+                    f"({error}); give X_val and y_val, or early_stopping=False"
+                ) from None
+        return replace(part, rows=np.sort(train_rows)), replace(part, rows=np.sort(val_rows))
 
-    def _score_function(self, n_threads: int) -> Any:
-        """From a Round to (training score, validation score or None)."""
-        if self.scoring == "loss":
+    def _groups(self, part: Part, groups: Any) -> Any:
+        """What a splitter must not split."""
+        return groups
 
-            def by_loss(state: Round) -> tuple[float, float | None]:
-                def score(rows: Rows) -> float:
-                    return -state.loss.mean(rows.y, rows.raw, rows.weight, n_threads)
+    def _split_at_random(self, part: Part, rows: np.ndarray, seed: int) -> list[np.ndarray]:
+        stratify = part.y[rows] if isinstance(self, ClassifierMixin) else None
+        return train_test_split(rows, test_size=self.validation_fraction, stratify=stratify, random_state=seed)
 
-                return score(state.rows), None if state.validation is None else score(state.validation)
+    # Scoring while training
 
-            return by_loss
-        scorer = check_scoring(self, self.scoring)
+    def _measures(self, stops: bool, sets: dict[str, Part], eval_metric: Any, n_threads: int) -> dict[str, list[Measure]]:
+        """What is measured on each set; first what early stopping watches."""
+        scoring = [self._measure(self.scoring, n_threads)] if stops else []
+        listed = eval_metric if isinstance(eval_metric, (list, tuple)) else [] if eval_metric is None else [eval_metric]
+        asked = [self._measure(one, n_threads) for one in listed]
+        default = [self._measure("loss", n_threads)]
+        measures = {TRAIN: scoring} if stops else {}
+        for name in sets:
+            chosen = [*scoring, *asked] if name == VALIDATION else asked or scoring or default
+            measures[name] = list({measure.name: measure for measure in chosen}.values())
+        return measures
 
-        def by_scorer(state: Round) -> tuple[float, float | None]:
-            def score(rows: Rows, most: int | None) -> float:
-                chosen = slice(None)
-                if most is not None and rows.pages.n_rows > most:
-                    chosen = kernels.sample_rows(rows.pages.n_rows, 0, most / rows.pages.n_rows, 0)
-                raw, y = rows.raw[:, chosen].T, self._original_targets(rows.y[chosen])
-                ids = np.broadcast_to(np.arange(len(y))[:, None], (len(y), self.n_features_in_))
-                known = copy.copy(self)
-                known.model_ = state.model
-                known.__dict__["_raw_predict"] = lambda X: raw[X[:, 0]]  # the rows are known: no need to walk the trees again
-                weights = {} if rows.weight is None else {"sample_weight": rows.weight[chosen]}
-                return float(scorer(known, ids, y, **weights))
+    def _measure(self, given: Any, n_threads: int) -> Measure:
+        if isinstance(given, str) and given == "loss":
+            return Measure("loss", False, lambda state, rows: rows.loss.mean(rows.y, rows.raw, rows.weight, n_threads))
+        # As a parameter a function is a scorer, (estimator, X, y) -> float; for `eval_metric` it is one of (y, predicted).
+        plain = given is None or isinstance(given, _BaseScorer) or (given is self.scoring and not isinstance(given, (str, Metric)))
+        metric = None if plain else as_metric(given)
+        if metric is not None:
+            return Measure(metric.name, metric.higher_is_better, partial(self._by_metric, metric))
+        if isinstance(given, str) and given not in get_scorer_names():
+            raise ValueError(f"metric {given!r} is unknown; choose from loss, {', '.join(METRICS)}, or a scorer of scikit-learn")
+        return Measure(scorer_name(given), True, partial(self._by_scorer, check_scoring(self, given)))
 
-            train_score = score(state.rows, SCORED_TRAINING_ROWS)
-            return train_score, None if state.validation is None else score(state.validation, None)
+    def _by_metric(self, metric: Metric, state: Round, rows: Rows) -> float:
+        if not hasattr(self, metric.response):
+            raise ValueError(f"the metric {metric.name!r} needs {metric.response}, which {type(self).__name__} does not have")
+        known, ids, chosen = self._known(state, rows, all_rows=metric.of_queries)
+        predicted = getattr(known, metric.response)(ids)
+        y = rows.y[chosen] if metric.response == "predict_proba" else self._original_targets(rows.y[chosen])
+        return metric(y, predicted, None if rows.weight is None else rows.weight[chosen], rows.queries)
 
-        return by_scorer
+    def _by_scorer(self, scorer: Any, state: Round, rows: Rows) -> float:
+        known, ids, chosen = self._known(state, rows)
+        weights = {} if rows.weight is None else {"sample_weight": rows.weight[chosen]}
+        return float(scorer(known, ids, self._original_targets(rows.y[chosen]), **weights))
+
+    def _known(self, state: Round, rows: Rows, all_rows: bool = False) -> tuple[BaseBoosting, np.ndarray, Any]:
+        """An estimator that answers from the raw predictions kept for the rows, what to ask it, and which rows that is: of training rows
+        not more than a score needs."""
+        n_rows, chosen = rows.pages.n_rows, slice(None)
+        if rows is state.rows and not all_rows and n_rows > SCORED_TRAINING_ROWS:
+            chosen = kernels.sample_rows(n_rows, 0, SCORED_TRAINING_ROWS / n_rows, 0)
+        raw = rows.raw[:, chosen].T
+        known = copy.copy(self)
+        known.model_ = state.model
+        known.__dict__["_raw_predict"] = lambda X: raw[X[:, 0]]  # no need to walk the trees again
+        return known, np.broadcast_to(np.arange(len(raw))[:, None], (len(raw), self.n_features_in_)), chosen
 
     # Using the model
 
@@ -335,7 +408,6 @@ class BaseBoosting(BaseEstimator):
         return self.model_.importances(kind)
 
 
-def _take(pages: Pages | SortedRows, y: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None) -> Rows:
-    if rows is None:
-        return Rows(pages, y, weight)
-    return Rows(pages.take(rows), y[rows], None if weight is None else weight[rows])
+def scorer_name(scorer: Any) -> str:
+    function = getattr(scorer, "_score_func", scorer)
+    return scorer if isinstance(scorer, str) else getattr(function, "__name__", "score")

@@ -8,6 +8,7 @@ from sapwood.losses.gamma import Gamma
 from sapwood.losses.logistic import LogLoss
 from sapwood.losses.multinomial import MultinomialLogLoss
 from sapwood.losses.poisson import Poisson
+from sapwood.losses.ranking import LambdaMart, ListwiseNdcg, Pairwise, RankingLoss
 from sapwood.losses.squared import SquaredError
 
 REGRESSION: dict[str, type[Loss]] = {
@@ -17,7 +18,8 @@ REGRESSION: dict[str, type[Loss]] = {
     "gamma": Gamma,
 }
 CLASSIFICATION: dict[str, type[Loss]] = {"log_loss": LogLoss, "multinomial_log_loss": MultinomialLogLoss}
-LOSSES = REGRESSION | CLASSIFICATION
+RANKING: dict[str, type[RankingLoss]] = {"lambdamart": LambdaMart, "pairwise": Pairwise, "xendcg": ListwiseNdcg}
+LOSSES = REGRESSION | CLASSIFICATION | RANKING
 
 # Names that earlier versions of scikit-learn used.
 OLDER_NAMES = {
@@ -28,4 +30,4 @@ OLDER_NAMES = {
     "categorical_crossentropy": "log_loss",
 }
 
-__all__ = ["CLASSIFICATION", "LOSSES", "OLDER_NAMES", "REGRESSION", "Loss"]
+__all__ = ["CLASSIFICATION", "LOSSES", "OLDER_NAMES", "RANKING", "REGRESSION", "Loss"]

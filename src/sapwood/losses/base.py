@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from sapwood import kernels
+from sapwood.data.queries import Queries
 from sapwood.trees.records import Records, Scale
 
 
@@ -17,8 +18,8 @@ class Loss:
     Its life in a fit:
 
     1. `check_targets(y)` refuses what it has no meaning for;
-    2. `base_score(y, weight)` is the constant that training starts from;
-    3. each round, `records(y, raw, weight)` gives the fixed-point gradients of each output in turn;
+    2. `base_score(y, weight)` is the constant that training starts from; `bind(queries)` gives the loss that works on certain rows;
+    3. each round, `before_round(key)`, then `records(y, raw, weight)` gives the fixed-point gradients of each output in turn;
     4. where `renews_leaves`, `leaf_values(...)` replaces the leaves' Newton steps by the loss's own optimum;
     5. `mean(y, raw, weight)` is what early stopping watches;
     6. `link` names the function that turns raw predictions into what the user asked for.
@@ -45,6 +46,13 @@ class Loss:
     def __init__(self, n_outputs: int = 1) -> None:
         self.n_outputs = n_outputs
         self._kept: np.ndarray | None = None
+
+    def bind(self, queries: Queries | None) -> Loss:
+        """The loss for certain rows: itself, unless it looks at rows together and so must know which."""
+        return self
+
+    def before_round(self, key: int) -> None:
+        """A round begins; what is random in its gradients is a hash of the key."""
 
     def check_targets(self, y: np.ndarray) -> None:
         """Raise ValueError where the loss has no meaning for a target."""

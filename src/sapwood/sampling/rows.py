@@ -7,11 +7,12 @@ from rows chosen in the same way.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from sapwood import kernels
+from sapwood.data.queries import Queries
 from sapwood.trees.records import Records
 
 UNIFORM, TOP, VARIANCE, BAYESIAN = range(4)  # the kernel's numbers
@@ -21,7 +22,7 @@ MASK = (1 << 64) - 1
 
 
 class RowSampler:
-    """All rows. A sampler's life: `draw` for each tree, before it is grown.
+    """All rows. A sampler's life: `bind` to the training rows, then `draw` for each tree, before it is grown.
 
     Attributes
     ----------
@@ -31,6 +32,10 @@ class RowSampler:
 
     multiplies = False
     headroom = 1.0
+
+    def bind(self, queries: Queries | None, y: np.ndarray) -> RowSampler:
+        """The sampler for certain rows: itself, unless it draws by their queries or classes."""
+        return self
 
     def draw(self, records: Records, key: int, n_threads: int) -> np.ndarray | None:
         """The rows to grow on, ascending int64, their records scaled; None for all."""
@@ -46,6 +51,43 @@ class Uniform(RowSampler):
     def draw(self, records: Records, key: int, n_threads: int) -> np.ndarray | None:
         rows = kernels.sample_rows(records.n_rows, 0, self.share, key, n_threads)
         return rows if len(rows) else np.zeros(1, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class WholeQueries(RowSampler):
+    """Every query with the same probability, with all its rows; drawn by a hash of its number."""
+
+    share: float
+    queries: Queries | None = None
+
+    def bind(self, queries: Queries | None, y: np.ndarray) -> WholeQueries:
+        return replace(self, queries=queries)
+
+    def draw(self, records: Records, key: int, n_threads: int) -> np.ndarray | None:
+        assert self.queries is not None
+        drawn = kernels.sample_rows(self.queries.n_queries, 0, self.share, key).astype(np.int64)
+        return self.queries.rows(drawn if len(drawn) else np.zeros(1, dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class Stratified(RowSampler):
+    """The same share of the rows of each class: those with the lowest hashes, at least one."""
+
+    share: float
+    classes: tuple[np.ndarray, ...] = ()  # the rows of each, uint64
+
+    def bind(self, queries: Queries | None, y: np.ndarray) -> Stratified:
+        order = np.argsort(y, kind="stable").astype(np.uint64)
+        return replace(self, classes=tuple(np.split(order, np.flatnonzero(np.diff(np.sort(y))) + 1)))
+
+    def draw(self, records: Records, key: int, n_threads: int) -> np.ndarray | None:
+        hashes = kernels.hash_rows(records.n_rows, key).astype(np.uint64)
+        drawn = []
+        for rows in self.classes:
+            marks = hashes[rows] << np.uint64(32) | rows  # no two are equal
+            n = max(1, round(self.share * len(rows)))
+            drawn.append(np.partition(marks, n - 1)[:n] & np.uint64(0xFFFFFFFF))
+        return np.sort(np.concatenate(drawn)).astype(np.int64)
 
 
 class _Weighted(RowSampler):

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sapwood.callbacks.base import Callback, Round
+
+
+class Checkpoint(Callback):
+    """Call a function of the state of training every so many rounds, and after the last.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> keep = Checkpoint(lambda state: Path("model.sapwood").write_bytes(state.model.to_bytes()), every=50)
+    """
+
+    def __init__(self, function: Callable[[Round], Any], every: int = 10) -> None:
+        if every < 1:
+            raise ValueError(f"Checkpoint needs every >= 1; got {every}")
+        self.function, self.every = function, every
+        self._last = -1
+
+    def before_training(self, state: Round) -> None:
+        self._last = state.n_rounds
+
+    def after_round(self, state: Round) -> bool:
+        if state.n_rounds % self.every == 0:
+            self._call(state)
+        return False
+
+    def after_training(self, state: Round) -> None:
+        if state.n_rounds != self._last:
+            self._call(state)
+
+    def _call(self, state: Round) -> None:
+        self.function(state)
+        self._last = state.n_rounds

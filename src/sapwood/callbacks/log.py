@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from sapwood.callbacks.base import Callback, Round
+
+
+class Log(Callback):
+    """Write a line every so many rounds: leaves, scores, seconds.
+
+    Parameters
+    ----------
+    write : what takes a line: `print`, or a logger's `info`
+    """
+
+    def __init__(self, every: int = 1, write: Callable[[str], object] = print) -> None:
+        if every < 1:
+            raise ValueError(f"Log needs every >= 1; got {every}")
+        self.every, self.write = every, write
+
+    def before_training(self, state: Round) -> None:
+        self.start = time.perf_counter()
+        n_trees, n_rows, n_features = state.model.n_outputs, state.rows.pages.n_rows, state.model.n_features
+        self.write(f"Fitting {n_trees} tree(s) a round on {n_rows:,} rows x {n_features:,} features")
+
+    def after_round(self, state: Round) -> bool:
+        if state.n_rounds % self.every == 0:
+            trees = state.model.trees[-state.model.n_outputs :]
+            parts = [f"[{state.n_rounds}/{state.max_rounds}] {sum(tree.n_leaves for tree in trees)} leaves", *latest(state)]
+            self.write(f"{', '.join(parts)}, {time.perf_counter() - self.start:.1f} s")
+        return False
+
+
+def latest(state: Round) -> list[str]:
+    """The last score of each set and measure, in words."""
+    return [f"{on} {name} {scores[-1]:.5f}" for on, of in state.scores.items() for name, scores in of.items() if scores]

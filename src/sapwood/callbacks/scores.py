@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from sapwood.callbacks.base import Callback, Measure, Round
+
+
+class Scores(Callback):
+    """Measure sets of rows before the first round and after each.
+
+    Parameters
+    ----------
+    measures : of each set
+    history : set -> measure -> scores of an earlier fit that this one goes on from
+    """
+
+    def __init__(self, measures: dict[str, list[Measure]], history: dict[str, dict[str, list[float]]] | None = None) -> None:
+        self.measures = measures
+        self.values = {
+            on: {measure.name: list((history or {}).get(on, {}).get(measure.name, [])) for measure in of} for on, of in measures.items()
+        }
+
+    def before_training(self, state: Round) -> None:
+        state.measures, state.scores = self.measures, self.values
+        if any(len(scores) != state.n_rounds + 1 for of in self.values.values() for scores in of.values()):
+            for of in self.values.values():
+                for scores in of.values():
+                    scores.clear()
+            self._measure(state)
+
+    def after_round(self, state: Round) -> bool:
+        self._measure(state)
+        return False
+
+    def _measure(self, state: Round) -> None:
+        for on, measures in self.measures.items():
+            for measure in measures:
+                self.values[on][measure.name].append(measure.of(state, state.rows_of(on)))

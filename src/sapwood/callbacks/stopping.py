@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import math
+
+from sapwood.callbacks.base import TRAIN, VALIDATION, Callback, Round
+
+
+class EarlyStopping(Callback):
+    """Stop when a score no longer improves, and leave the best round marked in the model: it is the one that predicts.
+
+    Parameters
+    ----------
+    patience : stop when none of this many rounds was better, by more than `min_delta`, than the one before them
+    metric : the name of what is watched; None for the first that is measured on the set
+    on : the name of the set; None for the validation rows, else the last of `eval_sets`, else the training rows
+    min_delta : what counts as improvement must exceed this
+    """
+
+    def __init__(self, patience: int = 10, *, metric: str | None = None, on: str | None = None, min_delta: float = 0.0) -> None:
+        if patience < 1 or min_delta < 0:
+            raise ValueError(f"EarlyStopping needs patience >= 1 and min_delta >= 0; got patience={patience}, min_delta={min_delta}")
+        self.patience, self.metric, self.on, self.min_delta = patience, metric, on, min_delta
+
+    def before_training(self, state: Round) -> None:
+        sets = list(state.scores)
+        on = self.on if self.on is not None else VALIDATION if VALIDATION in sets else sets[-1] if sets else TRAIN
+        if on not in sets:
+            raise ValueError(f"EarlyStopping(on={on!r}): there is no such set; the sets are {', '.join(map(repr, sets)) or '(none)'}")
+        names = list(state.scores[on])
+        metric = names[0] if self.metric is None else self.metric
+        if metric not in names:
+            raise ValueError(f"EarlyStopping(metric={metric!r}): {on!r} has no such metric; it has {', '.join(map(repr, names))}")
+        self.watched = state.scores[on][metric]
+        self.sign = 1.0 if state.measure(on, metric).higher_is_better else -1.0
+
+    def after_round(self, state: Round) -> bool:
+        scores = [-math.inf if math.isnan(score) else self.sign * score for score in self.watched]
+        state.model.best_round = state.n_rounds + 1 - len(scores) + max(range(len(scores)), key=scores.__getitem__)
+        if len(scores) <= self.patience:
+            return False
+        return not any(score > scores[-self.patience - 1] + self.min_delta for score in scores[-self.patience :])

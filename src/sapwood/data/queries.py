@@ -1,0 +1,99 @@
+"""Which rows belong together: the queries of a ranking task."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sapwood import kernels
+
+
+@dataclass(frozen=True)
+class Queries:
+    """Rows of a query lie side by side."""
+
+    begin: np.ndarray  # (n_queries + 1,) int64: where each query's rows begin
+
+    @classmethod
+    def of(cls, group: Any, qid: Any, n_rows: int, suffix: str = "") -> Queries:
+        """From what the user gave: sizes (`group`) or the query of each row (`qid`). The suffix of their names stands in errors."""
+        if (group is None) == (qid is None):
+            given = "both" if group is not None else "neither"
+            raise ValueError(f"a ranker needs group{suffix} (the sizes of queries) or qid{suffix} (the query of each row); got {given}")
+        return cls.from_group(group, n_rows, f"group{suffix}") if qid is None else cls.from_qid(qid, n_rows, f"qid{suffix}")
+
+    @classmethod
+    def from_group(cls, group: Any, n_rows: int, name: str = "group") -> Queries:
+        """From the number of rows of each query, in the order of the rows."""
+        sizes = np.asarray(group)
+        if sizes.ndim != 1 or sizes.dtype.kind not in "iuf" or not (sizes == np.floor(sizes)).all():
+            raise ValueError(f"{name} must be a list of whole numbers, the rows of each query; got {group!r}")
+        if (sizes < 1).any():
+            query = int(np.argmax(sizes < 1))
+            raise ValueError(f"{name} must have at least 1 row in each query; got {sizes[query]:g} for query {query}")
+        if int(sizes.sum()) != n_rows:
+            raise ValueError(
+                f"{name} has {int(sizes.sum())} rows in {len(sizes)} queries, but X has {n_rows} rows: the sizes must add up to them"
+            )
+        return cls(np.concatenate([[0], np.cumsum(sizes.astype(np.int64))]))
+
+    @classmethod
+    def from_qid(cls, qid: Any, n_rows: int, name: str = "qid") -> Queries:
+        """From the query of each row. Queries may come in any order, but each one's rows side by side."""
+        ids = np.asarray(qid)
+        if ids.shape != (n_rows,):
+            raise ValueError(f"{name} must have one entry for each of the {n_rows} rows; got the shape {ids.shape}")
+        if ids.dtype.kind == "f" and np.isnan(ids).any():
+            raise ValueError(f"{name} contains NaN: the first in row {int(np.argmax(np.isnan(ids)))}")
+        starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+        _, first, run = np.unique(ids[starts], return_index=True, return_inverse=True)
+        again = np.flatnonzero(first[run] != np.arange(len(starts)))
+        if len(again):
+            row, ended = starts[again[0]], starts[first[run][again[0]] + 1]
+            raise ValueError(
+                f"{name} is not sorted: row {row} belongs to query {ids[row]}, whose rows ended before row {ended}. "
+                f"The rows of a query must lie side by side: sort X, y and {name} by np.argsort({name}, kind='stable')"
+            )
+        return cls(np.append(starts, n_rows).astype(np.int64))
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.begin) - 1
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """(n_queries,) int64: rows of each."""
+        return np.diff(self.begin)
+
+    @property
+    def of_row(self) -> np.ndarray:
+        """(n_rows,) int64: the query of each row."""
+        return np.repeat(np.arange(self.n_queries), self.sizes)
+
+    def rows(self, queries: np.ndarray) -> np.ndarray:
+        """The rows of some queries, which are in ascending order."""
+        sizes = self.sizes[queries]
+        ends = np.cumsum(sizes)
+        return np.arange(ends[-1] if len(ends) else 0) + np.repeat(self.begin[queries] - (ends - sizes), sizes)
+
+    def take(self, rows: np.ndarray) -> Queries:
+        """The queries of some of the rows, ascending; those without any are gone."""
+        sizes = np.bincount(self.of_row[rows], minlength=self.n_queries)
+        return Queries(np.concatenate([[0], np.cumsum(sizes[sizes > 0])]).astype(np.int64))
+
+    def sums(self, of_rows: np.ndarray) -> np.ndarray:
+        """(n_queries,) the sum of each query's rows."""
+        return np.add.reduceat(of_rows, self.begin[:-1])
+
+    def weights(self, weight: np.ndarray | None) -> np.ndarray | None:
+        """(n_queries,) the mean weight of each query's rows."""
+        return None if weight is None else self.sums(weight) / self.sizes
+
+    def mean(self, of_queries: np.ndarray, weight: np.ndarray | None, n_threads: int = 1) -> float:
+        """The mean over queries, weighted by the mean weights of their rows; by a sum that does not depend on their order."""
+        weights = self.weights(weight)
+        if weights is None:
+            return kernels.exact_sum(of_queries, n_threads) / self.n_queries
+        return kernels.exact_sum(of_queries * weights, n_threads) / kernels.exact_sum(weights, n_threads)

@@ -1,0 +1,110 @@
+"""What users give to `fit`: before it is checked, and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import check_cv
+
+from sapwood.boosting import Rows
+from sapwood.callbacks import TRAIN, VALIDATION, Callback
+from sapwood.data.pages import Pages
+from sapwood.data.queries import Queries
+from sapwood.data.sorted import SortedRows
+from sapwood.data.tables import Table
+
+
+@dataclass(frozen=True)
+class Given:
+    """A table as the user gave it. The names of its arguments end with the suffix."""
+
+    X: Any
+    y: Any
+    sample_weight: Any = None
+    more: dict[str, Any] = field(default_factory=dict)  # what only some estimators take, by name
+    suffix: str = ""
+
+    @property
+    def any(self) -> bool:
+        return any(value is not None for value in (self.X, self.y, self.sample_weight, *self.more.values()))
+
+
+@dataclass(frozen=True)
+class Part:
+    """A table that was checked, and which of its rows count."""
+
+    table: Table
+    y: np.ndarray  # of all rows
+    weight: np.ndarray | None
+    queries: Queries | None = None
+    rows: np.ndarray | None = None  # ascending; None for all
+
+    @property
+    def n_rows(self) -> int:
+        return self.table.n_rows if self.rows is None else len(self.rows)
+
+    def take(self, values: np.ndarray) -> np.ndarray:
+        """Those of the rows that count."""
+        return values if self.rows is None else values[self.rows]
+
+    def on(self, pages: Pages | SortedRows) -> Rows:
+        """The rows that count, binned; the pages hold all."""
+        weight = None if self.weight is None else self.take(self.weight)
+        queries = self.queries if self.queries is None or self.rows is None else self.queries.take(self.rows)
+        return Rows(pages if self.rows is None else pages.take(self.rows), self.take(self.y), weight, queries)
+
+
+@dataclass(frozen=True)
+class Watching:
+    """How training is watched."""
+
+    groups: Any
+    eval_sets: Any
+    eval_metric: Any
+    callbacks: Sequence[Callback]
+
+    def named_sets(self) -> dict[str, Given]:
+        sets = self.eval_sets or {}
+        if not isinstance(sets, Mapping):
+            if not isinstance(sets, (list, tuple)):
+                raise ValueError(f"eval_sets must be a dict of name -> (X, y), or a list of such; got {type(sets).__name__}")
+            sets = {f"eval_{i}": one for i, one in enumerate(sets)}
+        for name in sets:
+            if name in (TRAIN, VALIDATION):
+                raise ValueError(f"eval_sets must not be called {name!r}: the rows of fit itself are")
+        return {name: _given_set(name, one) for name, one in sets.items()}
+
+
+def _given_set(name: str, one: Any) -> Given:
+    suffix = f" of eval_sets[{name!r}]"
+    if isinstance(one, Mapping):
+        more = {key: value for key, value in one.items() if key not in ("X", "y", "sample_weight")}
+        given = Given(one.get("X"), one.get("y"), one.get("sample_weight"), more, suffix)
+    elif isinstance(one, (list, tuple)) and len(one) in (2, 3):
+        given = Given(one[0], one[1], one[2] if len(one) == 3 else None, suffix=suffix)
+    else:
+        raise ValueError(
+            f"eval_sets[{name!r}] must be (X, y), (X, y, sample_weight) or a dict of arguments of fit; got {type(one).__name__}"
+        )
+    if given.X is None or given.y is None:
+        raise ValueError(f"eval_sets[{name!r}] lacks {'X' if given.X is None else 'y'}")
+    return given
+
+
+def refuse_more(given: Given) -> None:
+    """Raise for arguments that an estimator does not take."""
+    if given.more:
+        raise ValueError(f"{next(iter(given.more))!r}{given.suffix} is unknown; choose from X, y, sample_weight")
+
+
+def split_by(splitter: Any, X: Any, y: np.ndarray, groups: Any, classifier: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Training and validation rows: the last split of a splitter of scikit-learn. For those that shuffle or fold it is like any other; for
+    those that keep the order of time it is the one that trains on all but the latest rows."""
+    *_, (train_rows, val_rows) = check_cv(splitter, y, classifier=classifier).split(X, y, groups)
+    both = np.intersect1d(train_rows, val_rows)
+    if len(both):
+        raise ValueError(f"validation_split={splitter!r} puts row {both[0]} into both training and validation rows")
+    return np.asarray(train_rows), np.asarray(val_rows)

@@ -1,0 +1,184 @@
+"""Gradient-boosted trees that put the rows of a query in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from sapwood import config
+from sapwood.callbacks import Callback
+from sapwood.checks import check_numbers
+from sapwood.data.queries import Queries
+from sapwood.data.tables import Table
+from sapwood.estimators.base import BaseBoosting
+from sapwood.estimators.inputs import Given, Part, Watching
+from sapwood.losses import RANKING, Loss
+from sapwood.metrics.ranking import ndcg
+from sapwood.model import Model
+from sapwood.threads import resolve_threads
+
+
+class BoostingRanker(BaseBoosting, parameters=config.RANKER):
+    __doc__ = f"""Gradient-boosted trees that put the rows of a query in order.
+
+    The target is a relevance: a whole number from 0 on. Rows of a query lie side by side; `fit` is told of them by `group`, their
+    numbers of rows, or by `qid`, the query of each row.
+
+    Parameters
+    ----------
+{config.describe(config.RANKER)}
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Rounds of training.
+    best_iteration_ : int
+        Rounds that prediction uses.
+    train_score_, validation_score_ : (n_iter_ + 1,) arrays
+        Scores before the first round and after each; empty without early stopping (or without validation rows).
+    evals_result_ : dict of set -> metric -> list
+        What was measured after each round.
+    feature_importances_ : (n_features,) array
+    model_ : Model
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sapwood import BoostingRanker
+    >>> rng = np.random.default_rng(0)
+    >>> X, qid = rng.normal(size=(500, 3)), np.repeat(np.arange(50), 10)
+    >>> y = np.digitize(X[:, 0], [0, 1])
+    >>> round(BoostingRanker().fit(X, y, qid=qid).score(X, y, qid=qid), 1)
+    1.0
+    """
+
+    # Under scikit-learn's metadata routing queries come along without being asked for: there is no ranking without them.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": False, "qid": True}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        group: Any = None,
+        qid: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        group_val: Any = None,
+        qid_val: Any = None,
+        groups: Any = None,
+        eval_sets: Any = None,
+        eval_metric: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> BoostingRanker:
+        """Train on a table.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_rows, n_features)
+            Numbers; NaN means missing.
+        y : array of shape (n_rows,)
+            Relevances: whole numbers from 0 on.
+        sample_weight : array of shape (n_rows,), optional
+            What the gradients of a row are multiplied by. In metrics a query counts by the mean of its rows.
+        group : array of shape (n_queries,)
+            The number of rows of each query, in the order of the rows.
+        qid : array of shape (n_rows,)
+            The query of each row, instead of `group`. The rows of a query must lie side by side.
+        X_val, y_val, sample_weight_val, group_val, qid_val : optional
+            Rows for early stopping, instead of some of the queries.
+        groups : array of shape (n_rows,), optional
+            For the splitter `validation_split`; if not given, the queries.
+        eval_sets : dict of name -> dict of X, y, qid or group, and perhaps sample_weight; or a list of such; optional
+            More rows to watch; they decide nothing.
+        eval_metric, callbacks : optional
+            As for the other estimators.
+
+        Returns
+        -------
+        self
+        """
+        given = Given(X, y, sample_weight, {"group": group, "qid": qid})
+        validation = Given(X_val, y_val, sample_weight_val, {"group_val": group_val, "qid_val": qid_val}, "_val")
+        self._fit_anew(given, validation, Watching(groups, eval_sets, eval_metric, callbacks or ()))
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """(n_rows,) float64: scores; within a query a higher one belongs higher up."""
+        return self._raw_predict(X)[:, 0]
+
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+        """`predict` after each round."""
+        return (raw[:, 0] for raw in self._staged_raw(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, group: Any = None, qid: Any = None, k: int | None = None) -> float:
+        """NDCG of the first k rows of each query (None for all), mean over queries."""
+        scores = self.predict(X)
+        queries = Queries.of(group, qid, len(scores))
+        y = self._validation_targets(y, len(scores), "y")
+        weight = self._weights(sample_weight, y, len(scores), "sample_weight")
+        return ndcg(y, scores, queries, weight, k, self.label_gain, resolve_threads(self.n_jobs))
+
+    def _part(self, given: Given, table: Table, y: np.ndarray) -> Part:
+        end = "_val" if given.suffix == "_val" else ""
+        unknown = set(given.more) - {f"group{end}", f"qid{end}"}
+        if unknown:
+            raise ValueError(f"{unknown.pop()!r}{given.suffix} is unknown; choose from X, y, sample_weight, group, qid")
+        queries = Queries.of(given.more.get(f"group{end}"), given.more.get(f"qid{end}"), table.n_rows, given.suffix)
+        weight = self._weights(given.sample_weight, y, table.n_rows, f"sample_weight{given.suffix}")
+        return Part(table, y, weight, queries)
+
+    def _groups(self, part: Part, groups: Any) -> Any:
+        assert part.queries is not None
+        return part.queries.of_row if groups is None else groups
+
+    def _split(self, part: Part, X: Any, groups: Any, seed: int) -> tuple[Part, Part]:
+        train_part, val_part = super()._split(part, X, groups, seed)
+        assert part.queries is not None
+        both = np.intersect1d(train_part.take(part.queries.of_row), val_part.take(part.queries.of_row))
+        if len(both):
+            row = part.queries.begin[both[0]]
+            raise ValueError(
+                f"validation_split={self.validation_split!r} splits the query that begins in row {row}: use a splitter that keeps groups "
+                "whole, such as GroupShuffleSplit, which is given the queries as groups"
+            )
+        return train_part, val_part
+
+    def _split_at_random(self, part: Part, rows: np.ndarray, seed: int) -> list[np.ndarray]:
+        """Whole queries."""
+        assert part.queries is not None
+        of_row = part.queries.of_row[rows]
+        kept, aside = train_test_split(np.unique(of_row), test_size=self.validation_fraction, random_state=seed)
+        return [rows[np.isin(of_row, kept)], rows[np.isin(of_row, aside)]]
+
+    def _targets(self, y: Any, n_rows: int, previous: Model | None) -> tuple[np.ndarray, Loss]:
+        y = self._validation_targets(y, n_rows, "y")
+        more = {}
+        if self.loss == "lambdamart":
+            more = {"metric": self.rank_metric, "truncation": self.lambdarank_truncation, "normalize": bool(self.lambdarank_norm)}
+        return y, RANKING[str(self.loss)](self._label_gain(), **more)
+
+    def _validation_targets(self, y: Any, n_rows: int, name: str = "y_val") -> np.ndarray:
+        return check_numbers(y, n_rows, name)
+
+    def _original_targets(self, y: np.ndarray) -> np.ndarray:
+        return y
+
+    def _label_gain(self) -> np.ndarray | None:
+        if self.label_gain is None:
+            return None
+        gain = np.asarray(self.label_gain, dtype=np.float64)
+        if gain.ndim != 1 or not len(gain) or not np.isfinite(gain).all() or (np.diff(gain) < 0).any() or gain[0] < 0:
+            raise ValueError(f"label_gain must be a list of finite numbers from 0 on that do not fall; got {self.label_gain!r}")
+        return gain
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags

@@ -1,0 +1,197 @@
+"""Losses of whole queries: what matters is the order of their rows."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from sapwood import kernels
+from sapwood.data.queries import Queries
+from sapwood.losses.base import Loss
+from sapwood.metrics import ranking as measures
+from sapwood.trees.records import Records, Scale
+
+MEASURES = {"ndcg": 0, "map": 1, "mrr": 2}  # the kernel's numbers
+PAIRWISE = 3
+
+
+class RankingLoss(Loss):
+    """A loss that looks at the rows of a query together: `bind` tells it which those are.
+
+    Parameters
+    ----------
+    label_gain : what each relevance is worth; None for 2^y - 1
+    """
+
+    queries: Queries
+
+    def __init__(self, label_gain: Any = None) -> None:
+        super().__init__()
+        self.label_gain = label_gain
+        self._floats: np.ndarray | None = None
+
+    def bind(self, queries: Queries | None) -> RankingLoss:
+        if queries is None:
+            raise ValueError(f"loss={self.name!r} needs to know the queries of its rows")
+        bound = copy.copy(self)
+        bound.queries, bound._kept, bound._floats, bound._known = queries, None, None, None
+        return bound
+
+    def check_targets(self, y: np.ndarray) -> None:
+        measures.gains(y, self.label_gain)
+
+    def base_score(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        return np.zeros(1)  # only differences within a query matter
+
+    def records(
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int, headroom: float = 1.0
+    ) -> Iterator[Records]:
+        if self._floats is None:
+            self._floats = np.empty((2, len(y)))
+        gradient, hessian = self._floats
+        extent = self._gradients(self._gains(y, n_threads), raw[0], weight, gradient, hessian, n_threads)
+        if not np.isfinite(extent).all():
+            raise FloatingPointError(f"loss={self.name!r} has no finite gradient any more: sample_weight or learning_rate is too large")
+        scale = Scale.covering(*extent, headroom=headroom)
+        out = Records(self._memory(1, len(y) * scale.record_size)[0], len(y), scale)
+        out.sums = kernels.array_records(gradient, hessian, scale.gradient, scale.hessian, out.data, n_threads)
+        yield out
+
+    def _gradients(
+        self,
+        known: tuple[np.ndarray, np.ndarray],
+        raw: np.ndarray,
+        weight: np.ndarray | None,
+        gradient: np.ndarray,
+        hessian: np.ndarray,
+        n_threads: int,
+    ) -> tuple[float, float]:
+        """Fill (n_rows,) arrays; return the largest of both."""
+        raise TypeError(f"{type(self).__name__} has no gradients")
+
+    def _gains(self, y: np.ndarray, n_threads: int) -> tuple[np.ndarray, np.ndarray]:
+        """What each row gains, (n_rows,), and what a query's changes are multiplied by, (n_queries,). They are kept."""
+        if self._known is None or self._known[0] is not y:
+            self._known = y, self._prepare(y, n_threads)
+        return self._known[1]
+
+    _known: tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None = None
+
+    def _prepare(self, y: np.ndarray, n_threads: int) -> tuple[np.ndarray, np.ndarray]:
+        return measures.gains(y, self.label_gain), np.ones(self.queries.n_queries)
+
+
+class LambdaMart(RankingLoss):
+    """Each pair of rows of a query with different relevance pulls apart by the slope of log(1 + exp(-d)), d = raw of the higher less that
+    of the lower, times the change of a measure (NDCG, MAP or MRR) that a swap would make (Burges, 2010).
+
+    Only pairs with a row among the first `truncation` count. Normalised as in LightGBM: a change is divided by 0.01 + |d|, and a query's
+    gradients, whose sizes add up to S, are multiplied by log2(1 + S) / S.
+    """
+
+    name = "lambdamart"
+
+    def __init__(self, label_gain: Any = None, metric: str = "ndcg", truncation: int = 30, normalize: bool = True) -> None:
+        super().__init__(label_gain)
+        self.metric, self.truncation, self.normalize = metric, truncation, normalize
+
+    def _prepare(self, y: np.ndarray, n_threads: int) -> tuple[np.ndarray, np.ndarray]:
+        gain = measures.gains(y, self.label_gain)
+        if self.metric == "ndcg":
+            best = measures.best_dcg(gain, self.queries, self.truncation, n_threads)
+            return gain, np.divide(1.0, best, out=np.zeros(len(best)), where=best > 0)
+        relevant = (y > 0).astype(np.float64)
+        n_relevant = self.queries.sums(relevant) if self.metric == "map" else np.ones(self.queries.n_queries)
+        return relevant, np.divide(1.0, n_relevant, out=np.zeros(len(n_relevant)), where=n_relevant > 0)
+
+    def _gradients(
+        self,
+        known: tuple[np.ndarray, np.ndarray],
+        raw: np.ndarray,
+        weight: np.ndarray | None,
+        gradient: np.ndarray,
+        hessian: np.ndarray,
+        n_threads: int,
+    ) -> tuple[float, float]:
+        gain, unit = known
+        rule = self.truncation, 1.0, self.normalize
+        return kernels.pair_gradients(
+            MEASURES[self.metric], gain, raw, weight, self.queries.begin, unit, *rule, gradient, hessian, n_threads
+        )
+
+    def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> float:
+        """1 - the measure of the first `truncation` rows: the pairs' gradients have no loss of their own."""
+        args = y, raw[0], self.queries, weight, self.truncation
+        if self.metric == "ndcg":
+            return 1.0 - measures.ndcg(*args, self.label_gain, n_threads)
+        return 1.0 - (measures.average_precision if self.metric == "map" else measures.reciprocal_rank)(*args, n_threads)
+
+
+class Pairwise(RankingLoss):
+    """The mean of log(1 + exp(-d)) over the pairs of a query with different relevance (d: raw of the higher less that of the lower), times
+    the rows of the query, so that each row counts the same (RankNet; Burges et al., 2005).
+
+    Its time grows with the square of a query's rows.
+    """
+
+    name = "pairwise"
+
+    def _prepare(self, y: np.ndarray, n_threads: int) -> tuple[np.ndarray, np.ndarray]:
+        _, level = np.unique(y, return_inverse=True)
+        counts = np.bincount(self.queries.of_row * (level.max() + 1) + level, minlength=self.queries.n_queries * (level.max() + 1))
+        same = (counts.reshape(self.queries.n_queries, -1).astype(np.float64) ** 2).sum(axis=1)
+        sizes = self.queries.sizes.astype(np.float64)
+        n_pairs = (sizes**2 - same) / 2
+        return y, np.divide(sizes, n_pairs, out=np.zeros(len(sizes)), where=n_pairs > 0)
+
+    def _gradients(
+        self,
+        known: tuple[np.ndarray, np.ndarray],
+        raw: np.ndarray,
+        weight: np.ndarray | None,
+        gradient: np.ndarray,
+        hessian: np.ndarray,
+        n_threads: int,
+    ) -> tuple[float, float]:
+        gain, unit = known
+        rule = len(raw), 1.0, False
+        return kernels.pair_gradients(PAIRWISE, gain, raw, weight, self.queries.begin, unit, *rule, gradient, hessian, n_threads)
+
+    def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> float:
+        gain, unit = self._gains(y, n_threads)
+        values = np.empty(len(unit))
+        kernels.pair_values(gain, raw[0], self.queries.begin, unit, 1.0, values, n_threads)
+        return self.queries.mean(values / self.queries.sizes, weight, n_threads)
+
+
+class ListwiseNdcg(RankingLoss):
+    """Cross-entropy of a query's softmax p with targets in proportion to 2^y - u, u drawn from [0, 1) for each row and round: a bound of
+    NDCG (XE-NDCG; Bruch, 2021). hessian = p (1 - p)."""
+
+    name = "xendcg"
+    expected = 0.5  # of u
+
+    def before_round(self, key: int) -> None:
+        self._key = key
+
+    def _gradients(
+        self,
+        known: tuple[np.ndarray, np.ndarray],
+        raw: np.ndarray,
+        weight: np.ndarray | None,
+        gradient: np.ndarray,
+        hessian: np.ndarray,
+        n_threads: int,
+    ) -> tuple[float, float]:
+        gain, unit = known
+        target = gain + 1.0 - kernels.hash_rows(len(gain), self._key) * 2.0**-32
+        return kernels.listwise_gradients(target, raw, weight, self.queries.begin, unit, gradient, hessian, n_threads)
+
+    def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> float:
+        gain, unit = self._gains(y, n_threads)
+        values = np.empty(len(unit))
+        kernels.listwise_values(gain + 1.0 - self.expected, raw[0], self.queries.begin, unit, values, n_threads)
+        return self.queries.mean(values, weight, n_threads)

@@ -1,0 +1,310 @@
+"""Watching a training: sets, metrics, callbacks, splitters, scikit-learn's own callbacks."""
+
+import io
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.metrics import log_loss, make_scorer, mean_absolute_error, r2_score, roc_auc_score
+from sklearn.model_selection import GridSearchCV, GroupKFold, GroupShuffleSplit, PredefinedSplit, TimeSeriesSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from sapwood import BoostingClassifier, BoostingRegressor
+from sapwood.callbacks import Callback, Checkpoint, EarlyStopping, LearningRate, Log, ProgressBar
+from sapwood.callbacks import progress as progress_module
+from sapwood.metrics import Metric
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(600, 4))
+Y = X[:, 0] + np.sin(3 * X[:, 1]) + 0.3 * rng.normal(size=600)
+LABELS = np.where(Y > 0, "yes", "no")
+NEW, NEW_Y, NEW_LABELS = X[400:], Y[400:], LABELS[400:]
+WEIGHT = rng.uniform(0.5, 2, 200)
+SMALL = {"max_iter": 12, "max_leaf_nodes": 6, "early_stopping": False}
+
+
+def regressor(**parameters):
+    return BoostingRegressor(**{**SMALL, **parameters})
+
+
+def classifier(**parameters):
+    return BoostingClassifier(**{**SMALL, **parameters})
+
+
+class TestEvalSets:
+    def test_any_number_of_sets_and_metrics(self):
+        sets = {"new": (NEW, NEW_Y), "weighted": (NEW, NEW_Y, WEIGHT)}
+        fitted = regressor().fit(X[:400], Y[:400], eval_sets=sets, eval_metric=["rmse", "mae", "r2"])
+        assert list(fitted.evals_result_) == ["new", "weighted"]
+        for of in fitted.evals_result_.values():
+            assert list(of) == ["rmse", "mae", "r2"]
+            assert all(len(values) == fitted.n_iter_ for values in of.values())
+        stages = list(fitted.staged_predict(NEW))
+        expected = [mean_absolute_error(NEW_Y, stage) for stage in stages]
+        np.testing.assert_allclose(fitted.evals_result_["new"]["mae"], expected, rtol=1e-9)
+        assert fitted.evals_result_["weighted"]["r2"][-1] == pytest.approx(r2_score(NEW_Y, stages[-1], sample_weight=WEIGHT))
+
+    def test_watching_changes_nothing(self):
+        plain = regressor().fit(X[:400], Y[:400])
+        watched = regressor().fit(X[:400], Y[:400], eval_sets=[(NEW, NEW_Y)], eval_metric="r2")
+        assert plain.model_.to_bytes() == watched.model_.to_bytes()
+        assert list(watched.evals_result_) == ["eval_0"]
+        assert plain.evals_result_ == {}
+
+    def test_the_loss_is_the_default(self):
+        fitted = regressor().fit(X[:400], Y[:400], eval_sets={"new": (NEW, NEW_Y)})
+        half = 0.5 * np.mean((NEW_Y - fitted.predict(NEW)) ** 2)
+        assert fitted.evals_result_["new"]["loss"][-1] == pytest.approx(half, rel=1e-9)
+
+    def test_classes(self):
+        fitted = classifier().fit(
+            X[:400], LABELS[:400], eval_sets={"new": (NEW, NEW_LABELS)}, eval_metric=["log_loss", "auc", "accuracy", "f1"]
+        )
+        last = {name: values[-1] for name, values in fitted.evals_result_["new"].items()}
+        probabilities = fitted.predict_proba(NEW)
+        assert last["log_loss"] == pytest.approx(log_loss(NEW_LABELS, probabilities))
+        assert last["roc_auc"] == pytest.approx(roc_auc_score(NEW_LABELS, probabilities[:, 1]))
+        assert last["accuracy"] == pytest.approx(fitted.score(NEW, NEW_LABELS))
+
+    def test_functions_scorers_and_metrics(self):
+        def bias(y, predicted):
+            return float(np.mean(predicted - y))
+
+        scorer = make_scorer(mean_absolute_error, greater_is_better=False)
+        largest = Metric("largest", lambda y, p: np.abs(y - p).max(), takes_weight=False)
+        fitted = regressor().fit(
+            X[:400], Y[:400], eval_sets={"new": (NEW, NEW_Y)}, eval_metric=[bias, scorer, largest, "neg_mean_squared_error"]
+        )
+        last = {name: values[-1] for name, values in fitted.evals_result_["new"].items()}
+        predicted = fitted.predict(NEW)
+        assert last == pytest.approx(
+            {
+                "bias": bias(NEW_Y, predicted),
+                "mean_absolute_error": -mean_absolute_error(NEW_Y, predicted),
+                "largest": np.abs(NEW_Y - predicted).max(),
+                "neg_mean_squared_error": -np.mean((NEW_Y - predicted) ** 2),
+            }
+        )
+
+    def test_beside_early_stopping(self):
+        fitted = regressor(early_stopping=True, max_iter=30).fit(X[:400], Y[:400], eval_sets={"new": (NEW, NEW_Y)}, eval_metric="mae")
+        assert {on: list(of) for on, of in fitted.evals_result_.items()} == {
+            "train": ["loss"],
+            "validation": ["loss", "mae"],
+            "new": ["mae"],
+        }
+        np.testing.assert_array_equal(fitted.validation_score_[1:], -np.array(fitted.evals_result_["validation"]["loss"]))
+
+    def test_warm_start_goes_on(self):
+        sets = {"new": (NEW, NEW_Y)}
+        whole = regressor().fit(X[:400], Y[:400], eval_sets=sets)
+        parts = regressor(warm_start=True, max_iter=5).fit(X[:400], Y[:400], eval_sets=sets)
+        parts.set_params(max_iter=12).fit(X[:400], Y[:400], eval_sets=sets)
+        assert parts.evals_result_ == whole.evals_result_
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"eval_sets": {"train": (NEW, NEW_Y)}}, "eval_sets must not be called 'train'"),
+            ({"eval_sets": {"new": (NEW,)}}, "eval_sets['new'] must be (X, y), (X, y, sample_weight) or a dict"),
+            ({"eval_sets": {"new": {"X": NEW}}}, "eval_sets['new'] lacks y"),
+            ({"eval_sets": {"new": {"X": NEW, "y": NEW_Y, "qid": NEW_Y}}}, "'qid' of eval_sets['new'] is unknown"),
+            ({"eval_sets": {"new": (NEW, NEW_Y[:-1])}}, "X of eval_sets['new'] has 200"),
+            ({"eval_sets": {"new": (NEW, NEW_Y, -WEIGHT)}}, "sample_weight of eval_sets['new'] must not be negative"),
+            ({"eval_sets": {"new": (NEW[:, :2], NEW_Y)}}, "features"),
+            ({"eval_sets": 3}, "eval_sets must be a dict of name -> (X, y), or a list of such; got int"),
+            ({"eval_sets": {"new": (NEW, NEW_Y)}, "eval_metric": "nonsense"}, "metric 'nonsense' is unknown; choose from loss, mse, rmse"),
+            ({"eval_sets": {"new": (NEW, NEW_Y)}, "eval_metric": "ndcg@5"}, "the metric 'ndcg@5' needs to know the queries"),
+            ({"eval_sets": {"new": (NEW, NEW_Y)}, "eval_metric": "auc"}, "the metric 'roc_auc' needs predict_proba"),
+        ],
+    )
+    def test_bad_input(self, arguments, message):
+        with pytest.raises(ValueError) as error:
+            regressor().fit(X[:400], Y[:400], **arguments)
+        assert message in str(error.value)
+
+
+class TestCallbacks:
+    def test_early_stopping_on_any_metric(self):
+        stop = EarlyStopping(3, metric="mae", on="new", min_delta=0.01)
+        fitted = regressor(max_iter=200).fit(
+            X[:400], Y[:400], eval_sets={"new": (NEW, NEW_Y)}, eval_metric=["rmse", "mae"], callbacks=[stop]
+        )
+        scores = np.array(fitted.evals_result_["new"]["mae"])
+        assert fitted.n_iter_ < 200
+        assert fitted.best_iteration_ == scores.argmin() + 1
+        assert (scores[-3:] >= scores[-4] - 0.01).all()
+        assert mean_absolute_error(NEW_Y, fitted.predict(NEW)) == pytest.approx(scores.min())
+
+    def test_higher_is_better_where_the_metric_says_so(self):
+        fitted = regressor(max_iter=100).fit(X[:400], Y[:400], eval_sets=[(NEW, NEW_Y)], eval_metric="r2", callbacks=[EarlyStopping(5)])
+        assert fitted.best_iteration_ == np.argmax(fitted.evals_result_["eval_0"]["r2"]) + 1
+
+    @pytest.mark.parametrize(
+        ("stop", "message"),
+        [
+            (EarlyStopping(on="old"), "EarlyStopping(on='old'): there is no such set; the sets are 'new'"),
+            (EarlyStopping(metric="mse"), "EarlyStopping(metric='mse'): 'new' has no such metric; it has 'mae'"),
+        ],
+    )
+    def test_early_stopping_on_what_is_not_there(self, stop, message):
+        with pytest.raises(ValueError) as error:
+            regressor().fit(X[:400], Y[:400], eval_sets={"new": (NEW, NEW_Y)}, eval_metric="mae", callbacks=[stop])
+        assert message in str(error.value)
+
+    def test_learning_rates(self):
+        rates = [0.3 * 0.9**i for i in range(12)]
+        by_list, by_function = (regressor().fit(X, Y, callbacks=[LearningRate(schedule)]) for schedule in (rates, rates.__getitem__))
+        assert by_list.model_.to_bytes() == by_function.model_.to_bytes()
+        constant = regressor(learning_rate=0.2).fit(X, Y)
+        assert regressor().fit(X, Y, callbacks=[LearningRate(lambda round_: 0.2)]).model_.to_bytes() == constant.model_.to_bytes()
+        assert by_list.model_.to_bytes() != constant.model_.to_bytes()
+        with pytest.raises(ValueError, match="LearningRate has 3 rates, but training goes on"):
+            regressor().fit(X, Y, callbacks=[LearningRate(rates[:3])])
+        with pytest.raises(ValueError, match="LearningRate gave 0 for round 0"):
+            regressor().fit(X, Y, callbacks=[LearningRate(lambda round_: 0)])
+
+    def test_checkpoints(self):
+        kept = {}
+        keep = Checkpoint(lambda state: kept.update({state.n_rounds: state.model.to_bytes()}), every=5)
+        regressor().fit(X, Y, callbacks=[keep])
+        assert list(kept) == [5, 10, 12]
+        assert all(kept[n] == regressor(max_iter=n).fit(X, Y).model_.to_bytes() for n in kept)
+
+    def test_log(self):
+        lines = []
+        regressor().fit(X[:400], Y[:400], eval_sets={"new": (NEW, NEW_Y)}, eval_metric="mae", callbacks=[Log(4, lines.append)])
+        assert len(lines) == 4
+        assert lines[0] == "Fitting 1 tree(s) a round on 400 rows x 4 features"
+        assert lines[1].startswith("[4/12] ")
+        assert "new mae 0." in lines[1]
+
+    def test_all_hear_every_round_and_the_end_even_after_an_error(self):
+        heard = []
+
+        class Tell(Callback):
+            def __init__(self, name, stop_at):
+                self.name, self.stop_at = name, stop_at
+
+            def after_round(self, state):
+                heard.append((self.name, state.n_rounds))
+                if state.n_rounds == self.stop_at == 4:
+                    raise RuntimeError("enough")
+                return state.n_rounds == self.stop_at
+
+            def after_training(self, state):
+                heard.append((self.name, "end"))
+
+        regressor().fit(X, Y, callbacks=[Tell("a", 2), Tell("b", 99)])
+        assert heard == [("a", 1), ("b", 1), ("a", 2), ("b", 2), ("a", "end"), ("b", "end")]
+        heard.clear()
+        with pytest.raises(RuntimeError, match="enough"):
+            regressor().fit(X, Y, callbacks=[Tell("c", 4)])
+        assert heard[-1] == ("c", "end")
+
+    @pytest.mark.parametrize(
+        "make", [lambda: EarlyStopping(0), lambda: EarlyStopping(min_delta=-1), lambda: Checkpoint(print, 0), lambda: Log(0)]
+    )
+    def test_bad_arguments(self, make):
+        with pytest.raises(ValueError, match="needs"):
+            make()
+
+
+class TestProgress:
+    def terminal(self, monkeypatch):
+        written = io.StringIO()
+        written.isatty = lambda: True
+        monkeypatch.setattr(sys, "stderr", written)
+        return written
+
+    def test_rich_in_a_terminal(self, monkeypatch):
+        terminal = self.terminal(monkeypatch)
+        regressor(verbose=1).fit(X, Y)
+        assert "Boosting" in terminal.getvalue()
+        assert "12/12" in terminal.getvalue()
+
+    def test_lines_in_a_terminal_without_rich(self, monkeypatch):
+        terminal = self.terminal(monkeypatch)
+        monkeypatch.setattr(progress_module, "find_spec", lambda name: None)
+        regressor(verbose=1).fit(X, Y)
+        assert "[12/12] 6 leaves" in terminal.getvalue()
+
+    def test_tqdm_in_a_notebook(self, monkeypatch, capfd):
+        shell = SimpleNamespace(kernel=object())
+        monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+        regressor(verbose=1).fit(X, Y)
+        assert "Boosting: 100%" in capfd.readouterr().err
+
+    def test_nothing_where_nobody_looks(self, capfd):
+        regressor(verbose=1).fit(X, Y)
+        regressor(verbose=0).fit(X, Y)
+        assert capfd.readouterr() == ("", "")
+
+    def test_nothing_when_not_asked(self, monkeypatch):
+        terminal = self.terminal(monkeypatch)
+        regressor(verbose=0).fit(X, Y)
+        assert terminal.getvalue() == ""
+
+    def test_the_bar_is_closed_after_an_error(self, monkeypatch):
+        self.terminal(monkeypatch)
+        with pytest.raises(ValueError, match="LearningRate"):
+            regressor().fit(X, Y, callbacks=[ProgressBar(), LearningRate([0.1])])
+        assert regressor(verbose=1).fit(X, Y).n_iter_ == 12
+
+
+class TestValidationSplit:
+    GROUPS = np.repeat(np.arange(60), 10)
+
+    def spy(self, monkeypatch, kind):
+        seen = []
+        split = kind._split
+        monkeypatch.setattr(kind, "_split", lambda self, *args: seen.append(split(self, *args)) or seen[-1])
+        return seen
+
+    def test_groups_stay_whole(self, monkeypatch):
+        seen = self.spy(monkeypatch, BoostingRegressor)
+        splitter = GroupShuffleSplit(1, test_size=0.2, random_state=0)
+        fitted = regressor(early_stopping="auto", validation_split=splitter).fit(X, Y, groups=self.GROUPS)
+        ((train, validation),) = seen
+        assert fitted.do_early_stopping_
+        assert not set(self.GROUPS[train.rows]) & set(self.GROUPS[validation.rows])
+        assert len(validation.rows) == 120
+
+    def test_time_keeps_its_order(self, monkeypatch):
+        seen = self.spy(monkeypatch, BoostingRegressor)
+        regressor(early_stopping=True, validation_split=TimeSeriesSplit(5, test_size=50)).fit(X, Y)
+        ((train, validation),) = seen
+        np.testing.assert_array_equal(train.rows, np.arange(550))
+        np.testing.assert_array_equal(validation.rows, np.arange(550, 600))
+
+    def test_rows_of_weight_zero_stay_out(self, monkeypatch):
+        seen = self.spy(monkeypatch, BoostingRegressor)
+        weight = np.where(np.arange(600) % 2, 1.0, 0.0)
+        regressor(early_stopping=True, validation_split=TimeSeriesSplit(2, test_size=50)).fit(X, Y, weight)
+        ((train, validation),) = seen
+        assert (weight[np.concatenate([train.rows, validation.rows])] == 1).all()
+        assert len(validation.rows) == 25
+
+    def test_inside_a_pipeline_and_a_search(self):
+        model = make_pipeline(StandardScaler(), classifier(early_stopping=True, validation_split=TimeSeriesSplit(2)))
+        search = GridSearchCV(model, {"boostingclassifier__max_leaf_nodes": [3, 6]}, cv=TimeSeriesSplit(3)).fit(X, LABELS)
+        assert search.best_estimator_[-1].validation_score_.size
+        assert clone(model)[-1].validation_split.n_splits == 2
+
+    def test_groups_of_a_search_are_not_taken_for_ours(self):
+        search = GridSearchCV(regressor(), {"max_leaf_nodes": [3, 6]}, cv=GroupKFold(3)).fit(X, Y, groups=self.GROUPS)
+        assert search.best_score_ > 0
+
+    def test_predefined(self, monkeypatch):
+        seen = self.spy(monkeypatch, BoostingRegressor)
+        regressor(validation_split=PredefinedSplit(np.where(np.arange(600) < 30, 0, -1)), early_stopping="auto").fit(X, Y)
+        np.testing.assert_array_equal(seen[0][1].rows, np.arange(30))
+
+    def test_overlapping_and_empty_splits(self):
+        with pytest.raises(ValueError, match="puts row 5 into both training and validation rows"):
+            regressor(early_stopping=True, validation_split=[(np.arange(10), np.arange(5, 20))]).fit(X, Y)
+        with pytest.raises(ValueError, match="leaves 10 training and 0 validation rows"):
+            regressor(early_stopping=True, validation_split=[(np.arange(10), np.arange(0))]).fit(X, Y)
