@@ -24,6 +24,7 @@
 #include "sampling.hpp"
 #include "scoring.hpp"
 #include "sorted.hpp"
+#include "sparse.hpp"
 #include "workspace.hpp"
 
 namespace nb = nanobind;
@@ -61,21 +62,55 @@ auto to_numpy(V&& values) {
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
 }
 
+char number_code(nb::dlpack::dtype type) {
+  if (type.lanes != 1) return 0;
+  if (type.code == uint8_t(nb::dlpack::dtype_code::Float)) return type.bits == 32 ? 'f' : type.bits == 64 ? 'd' : 0;
+  if (type.code == uint8_t(nb::dlpack::dtype_code::Bool) && type.bits == 8) return 'B';
+  const bool is_signed = type.code == uint8_t(nb::dlpack::dtype_code::Int);
+  if (!is_signed && type.code != uint8_t(nb::dlpack::dtype_code::UInt)) return 0;
+  const int k = type.bits == 8 ? 0 : type.bits == 16 ? 1 : type.bits == 32 ? 2 : type.bits == 64 ? 3 : -1;
+  return k < 0 ? 0 : (is_signed ? "bhil" : "BHIL")[k];
+}
+
 Table as_table(const AnyTable& x) {
-  const auto type = x.dtype();
-  char code = 0;
-  if (type.lanes == 1) {
-    if (type.code == uint8_t(nb::dlpack::dtype_code::Float)) code = type.bits == 32 ? 'f' : type.bits == 64 ? 'd' : 0;
-    if (type.code == uint8_t(nb::dlpack::dtype_code::Bool) && type.bits == 8) code = 'B';
-    const bool is_signed = type.code == uint8_t(nb::dlpack::dtype_code::Int);
-    if (is_signed || type.code == uint8_t(nb::dlpack::dtype_code::UInt)) {
-      const char* codes = is_signed ? "bhil" : "BHIL";
-      const int k = type.bits == 8 ? 0 : type.bits == 16 ? 1 : type.bits == 32 ? 2 : type.bits == 64 ? 3 : -1;
-      if (k >= 0) code = codes[k];
-    }
-  }
+  const char code = number_code(x.dtype());
   require(code != 0, "this kind of number is not read directly: convert it to float64");
   return {code, x.data(), x.stride(0), x.stride(1), int64_t(x.shape(0)), int(x.shape(1))};
+}
+
+// A NumPy array that owns the values themselves.
+template <class T>
+auto give_numpy(std::vector<T>&& values) {
+  auto* own = new std::vector<T>(std::move(values));
+  nb::capsule owner(own, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(own->data(), {own->size()}, owner);
+}
+
+// The rows of a sparse table, or its columns; the arrays live as long as it does. Checked once, so that the kernels need not.
+struct OwnedLines {
+  nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> values;
+  In<int32_t> across;
+  In<int64_t> begin;
+  Lines lines;
+
+  OwnedLines(nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> values_, In<int32_t> across_, In<int64_t> begin_,
+             int64_t n_across, bool absent_missing, int n_threads)
+      : values(std::move(values_)), across(std::move(across_)), begin(std::move(begin_)) {
+    const char code = number_code(values.dtype());
+    require(code != 0, "this kind of number is not read directly: convert it to float64");
+    require(begin.size() >= 1 && n_across > 0 && n_across < int64_t(1) << 31 && values.size() == across.size(), "lines do not fit");
+    lines = {code, values.data(), across.data(), begin.data(), int64_t(begin.size()) - 1, n_across, absent_missing};
+    require(is_sound(lines, int64_t(values.size()), n_threads), "entries must be in range, and ascending in each line");
+  }
+};
+
+void check_cuts(const In<double>& cuts, const In<int64_t>& cuts_begin, int64_t n_features) {
+  require(int64_t(cuts_begin.size()) == n_features + 1 && cuts_begin.data()[0] == 0 && cuts_begin.data()[n_features] == int64_t(cuts.size()),
+          "cuts do not fit");
+  for (int64_t f = 0; f < n_features; ++f) {
+    const int64_t n_cuts = cuts_begin.data()[f + 1] - cuts_begin.data()[f];
+    require(n_cuts >= 0 && n_cuts <= 254, "a feature has 0 to 254 cuts");
+  }
 }
 
 Rows as_rows(const In<double>& y, const In<double>& raw, const Weight& weight) {
@@ -278,12 +313,7 @@ void bin_table(AnyTable x, int first_feature, In<double> cuts, In<int64_t> cuts_
   const Table table = as_table(x);
   const int n = table.n_columns, n_features = int(missing.size());
   require(width > 0 && stride >= width && first_feature >= 0 && first_feature + n <= n_features, "features out of range");
-  require(int(cuts_begin.size()) == n_features + 1 && cuts_begin.data()[0] == 0 && cuts_begin.data()[n_features] == int64_t(cuts.size()),
-          "cuts do not fit");
-  for (int f = 0; f < n_features; ++f) {
-    const int64_t n_cuts = cuts_begin.data()[f + 1] - cuts_begin.data()[f];
-    require(n_cuts >= 0 && n_cuts <= 254, "a feature has 0 to 254 cuts");
-  }
+  check_cuts(cuts, cuts_begin, n_features);
   const int64_t n_groups = (n_features + width - 1) / width;
   require(page_rows >= 0 && page_rows < int64_t(1) << 32 && first_row >= 0 && first_row <= page_rows - table.n_rows &&
               int64_t(page.size()) / stride / n_groups >= page_rows,
@@ -927,6 +957,98 @@ NB_MODULE(SAPWOOD_MODULE, m) {
       },
       "bins"_a, "places"_a, "page"_a, "page_rows"_a, "first_row"_a, "width"_a, "stride"_a, "clashes"_a, "n_threads"_a);
 
+  nb::class_<OwnedLines>(m, "Lines")
+      .def(nb::init<nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>, In<int32_t>, In<int64_t>, int64_t, bool, int>(),
+           "values"_a, "across"_a, "begin"_a, "n_across"_a, "absent_missing"_a, "n_threads"_a)
+      .def(
+          "find_cuts",
+          [](const OwnedLines& self, Weight weight, In<int32_t> max_bins, int n_threads) {
+            require(!weight || int64_t(weight->size()) == self.lines.n_across, "weight must have one value for each row");
+            require(int64_t(max_bins.size()) == self.lines.n_lines, "one max_bins for each column");
+            for (size_t f = 0; f < max_bins.size(); ++f) require(max_bins.data()[f] >= 2, "max_bins must be at least 2");
+            std::vector<std::vector<double>> cuts;
+            {
+              nb::gil_scoped_release free;
+              cuts = find_cuts(self.lines, weight ? weight->data() : nullptr, max_bins.data(), n_threads);
+            }
+            nb::list result;
+            for (auto& c : cuts) result.append(give_numpy(std::move(c)));
+            return result;
+          },
+          "weight"_a.none(), "max_bins"_a, "n_threads"_a)
+      .def(
+          "store",
+          [](const OwnedLines& self, In<double> cuts, In<int64_t> cuts_begin, const Places& places, Bytes page, int width, int stride,
+             Out<uint8_t> missing, Out<uint8_t> clashes, int n_threads) {
+            const int64_t n_features = self.lines.n_across, n_rows = self.lines.n_lines;
+            check_cuts(cuts, cuts_begin, n_features);
+            require(int64_t(places.of.size()) == n_features && int64_t(missing.size()) == n_features &&
+                        int64_t(clashes.size()) == n_features,
+                    "features do not fit");
+            const int64_t n_groups = width > 0 ? (places.n_columns() + width - 1) / width : 0;
+            require(width > 0 && stride >= width && n_rows < int64_t(1) << 32 && int64_t(page.size()) >= n_groups * n_rows * stride,
+                    "page too small");
+            require(self.values.size() < size_t(1) << 32, "too many entries");
+            for (int64_t f = 0; f < n_features; ++f) {
+              const Place& place = places.of[f];
+              const int n_cuts = int(cuts_begin.data()[f + 1] - cuts_begin.data()[f]);
+              const int absent = bin_of(cuts.data() + cuts_begin.data()[f], n_cuts, self.lines.absent());
+              require(place.common == kNoCommon || (place.common == absent && place.n_stored == n_cuts + 1),
+                      "the common bin must be that of what is not there");
+            }
+            std::pair<std::vector<uint32_t>, std::vector<uint32_t>> lists;
+            {
+              nb::gil_scoped_release free;
+              lists = store_sparse(self.lines, Cuts{cuts.data(), cuts_begin.data()}, places, {page.data(), n_rows, width, stride},
+                                   missing.data(), clashes.data(), n_threads);
+            }
+            return std::pair(give_numpy(std::move(lists.first)), give_numpy(std::move(lists.second)));
+          },
+          "cuts"_a, "cuts_begin"_a, "places"_a, "page"_a, "width"_a, "stride"_a, "missing"_a, "clashes"_a, "n_threads"_a)
+      .def(
+          "share_columns",
+          [](const OwnedLines& self, In<int32_t> order, In<int32_t> n_codes, int max_codes, int n_open) {
+            require(int64_t(n_codes.size()) == self.lines.n_lines && n_open > 0, "one number of codes for each feature");
+            for (size_t i = 0; i < order.size(); ++i) require(order.data()[i] >= 0 && order.data()[i] < self.lines.n_lines, "no such feature");
+            std::vector<int32_t> shared(self.lines.n_lines, -1);
+            {
+              nb::gil_scoped_release free;
+              share_columns(self.lines, order.data(), int64_t(order.size()), n_codes.data(), max_codes, n_open, shared.data());
+            }
+            return give_numpy(std::move(shared));
+          },
+          "order"_a, "n_codes"_a, "max_codes"_a, "n_open"_a)
+      .def(
+          "fill_dense",
+          [](const OwnedLines& self, int64_t first_line, int first, int last, Out2<double> out, int n_threads) {
+            const int64_t n = int64_t(out.shape(0));
+            require(first_line >= 0 && n <= self.lines.n_lines - first_line && 0 <= first && first <= last && last <= self.lines.n_across &&
+                        int64_t(out.shape(1)) == last - first,
+                    "out does not fit");
+            fill_dense(self.lines, first_line, n, first, last, out.data(), n_threads);
+          },
+          "first_line"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release);
+  m.def(
+      "take_lists",
+      [](In<uint32_t> begin, In<uint32_t> beside, In<int64_t> rows, int n_threads) {
+        require(begin.size() >= 1 && begin.data()[0] == 0 && begin.data()[begin.size() - 1] == beside.size(), "lists do not fit");
+        for (size_t i = 0; i + 1 < begin.size(); ++i) require(begin.data()[i] <= begin.data()[i + 1], "lists do not fit");
+        int64_t total = 0;
+        for (size_t i = 0; i < rows.size(); ++i) {
+          const int64_t row = rows.data()[i];
+          require(row >= 0 && row + 1 < int64_t(begin.size()), "row out of range");
+          total += begin.data()[row + 1] - begin.data()[row];
+        }
+        require(total < int64_t(1) << 32, "too many values beside the rows");
+        std::pair<std::vector<uint32_t>, std::vector<uint32_t>> lists;
+        {
+          nb::gil_scoped_release free;
+          lists = take_lists(begin.data(), beside.data(), rows.data(), int64_t(rows.size()), n_threads);
+        }
+        return std::pair(give_numpy(std::move(lists.first)), give_numpy(std::move(lists.second)));
+      },
+      "begin"_a, "beside"_a, "rows"_a, "n_threads"_a);
+
   nb::class_<OwnedWorkspace> workspace(m, "Workspace");
   bind_growing(workspace);
   workspace
@@ -1055,6 +1177,16 @@ NB_MODULE(SAPWOOD_MODULE, m) {
             self.add(table, first, last, n_threads, out.data());
           },
           "x"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release)
+      .def(
+          "add_sparse",
+          [](const Scorer& self, const OwnedLines& rows, int64_t first, int64_t last, Out2<double> out, int n_threads) {
+            require(rows.lines.n_across == self.n_features(), "X has another number of features");
+            require(int64_t(out.shape(0)) == rows.lines.n_lines && int(out.shape(1)) == self.n_outputs(), "out does not fit");
+            require(0 <= first && first <= last && last <= self.n_trees(), "trees out of range");
+            require(n_threads > 0, "n_threads must be positive");
+            self.add(rows.lines, first, last, n_threads, out.data());
+          },
+          "rows"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release)
       .def(
           "leaves",
           [](const Scorer& self, AnyTable x, int64_t first, int64_t last, Out2<int32_t> out, int n_threads) {

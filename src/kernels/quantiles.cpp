@@ -63,24 +63,30 @@ double halfway(double a, double b) {
 
 namespace {
 
-template <class Number, class Key, class T>
-Distinct distinct_of(const T* x, int64_t stride, int64_t n, const double* weight) {
+// The distinct values among n at x, and their weights: `weight_of(i)` or, if `weighted` is false, one each.
+template <class Number, class Key, bool weighted, class T, class WeightOf>
+Distinct distinct_of(const T* x, int64_t stride, int64_t n, int shift, WeightOf&& weight_of) {
   Distinct out;
-  auto add = [&](Key key, double w) {
+  __int128 sum = 0;
+  auto close = [&] {
+    if (!out.values.empty()) out.weights.push_back(std::ldexp(double(sum), -shift));
+    sum = 0;
+  };
+  auto add = [&](Key key, int64_t w) {
     const double value = double(from_key<Number>(key));
     if (out.values.empty() || out.values.back() != value) {
+      close();
       out.values.push_back(value);
-      out.weights.push_back(0);
     }
-    out.weights.back() += w;
+    sum += w;
   };
   auto key_of = [](Number value) { return to_key<Number, Key>(value == 0 ? Number(0) : value); };  // -0 is 0
-  if (weight) {
-    std::vector<std::pair<Key, double>> pairs;
+  if constexpr (weighted) {
+    std::vector<std::pair<Key, int64_t>> pairs;
     pairs.reserve(n);
     for (int64_t i = 0; i < n; ++i) {
       const Number value = Number(x[i * stride]);
-      if (value == value && weight[i] > 0) pairs.emplace_back(key_of(value), weight[i]);
+      if (value == value && weight_of(i) > 0) pairs.emplace_back(key_of(value), weight_of(i));
     }
     std::sort(pairs.begin(), pairs.end());
     for (auto [key, w] : pairs) add(key, w);
@@ -92,25 +98,94 @@ Distinct distinct_of(const T* x, int64_t stride, int64_t n, const double* weight
       if (value == value) keys.push_back(key_of(value));
     }
     sort_keys(keys);
-    for (Key key : keys) add(key, 1.0);
+    for (Key key : keys) add(key, 1);
   }
+  close();
   return out;
 }
 
 }  // namespace
 
-Distinct distinct_values(const Table& table, int column, const double* weight) {
+FixedWeights::FixedWeights(const double* weight, int64_t n) : values(n) {
+  double top = 0;
+  for (int64_t i = 0; i < n; ++i) top = std::max(top, weight[i]);
+  if (top == 0) return;
+  shift = 61 - std::ilogb(top);
+  for (int64_t i = 0; i < n; ++i) total += values[i] = std::llrint(std::ldexp(weight[i], shift));
+}
+
+namespace {
+
+// Calls f with a number and a key type that hold all values of T.
+template <class T, class F>
+auto with_key(F&& f) {
+  if constexpr (std::is_same_v<T, float>) {
+    return f(float{}, uint32_t{});
+  } else {
+    return f(double{}, uint64_t{});
+  }
+}
+
+}  // namespace
+
+Distinct distinct_values(const Table& table, int column, const FixedWeights* weights) {
   Distinct out;
   with_number(table.type, [&](auto zero) {
     using T = decltype(zero);
     auto* x = static_cast<const T*>(table.data) + column * table.column_stride;
-    if constexpr (std::is_same_v<T, float>) {
-      out = distinct_of<float, uint32_t>(x, table.row_stride, table.n_rows, weight);
-    } else {
-      out = distinct_of<double, uint64_t>(x, table.row_stride, table.n_rows, weight);
-    }
+    out = with_key<T>([&](auto number, auto key) {
+      using Number = decltype(number);
+      using Key = decltype(key);
+      if (!weights) return distinct_of<Number, Key, false>(x, table.row_stride, table.n_rows, 0, [](int64_t) { return 1; });
+      return distinct_of<Number, Key, true>(x, table.row_stride, table.n_rows, weights->shift, [&](int64_t i) { return weights->values[i]; });
+    });
   });
   return out;
+}
+
+namespace {
+
+// The distinct values of a column of a sparse table.
+Distinct distinct_entries(const Lines& columns, int64_t column, const FixedWeights* weights) {
+  const int64_t first = columns.begin[column], n = columns.begin[column + 1] - first;
+  const int shift = weights ? weights->shift : 0;
+  __int128 absent = weights ? weights->total : columns.n_across;
+  auto weight_of = [&](int64_t i) -> int64_t { return weights ? weights->values[columns.across[first + i]] : 1; };
+  for (int64_t i = 0; i < n; ++i) absent -= weight_of(i);
+  Distinct out;
+  with_number(columns.type, [&](auto zero) {
+    using T = decltype(zero);
+    auto* x = static_cast<const T*>(columns.values) + first;
+    out = with_key<T>([&](auto number, auto key) {
+      using Number = decltype(number);
+      using Key = decltype(key);
+      if (!weights) return distinct_of<Number, Key, false>(x, 1, n, 0, weight_of);
+      return distinct_of<Number, Key, true>(x, 1, n, shift, weight_of);
+    });
+    if (absent <= 0 || columns.absent_missing) return;
+    const size_t at = std::lower_bound(out.values.begin(), out.values.end(), 0.0) - out.values.begin();
+    if (at == out.values.size() || out.values[at] != 0) {
+      out.values.insert(out.values.begin() + at, 0.0);
+      out.weights.insert(out.weights.begin() + at, 0.0);
+    } else {  // entries that are zero
+      for (int64_t i = 0; i < n; ++i) absent += x[i] == 0 ? weight_of(i) : 0;
+    }
+    out.weights[at] = std::ldexp(double(absent), -shift);
+  });
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> find_cuts(const Lines& columns, const double* weight, const int32_t* max_bins, int n_threads) {
+  std::vector<std::vector<double>> cuts(columns.n_lines);
+  const FixedWeights weights = weight ? FixedWeights(weight, columns.n_across) : FixedWeights();
+  parallel(n_threads, columns.n_lines, [&](int, Tasks& tasks) {
+    for (int64_t f; (f = tasks.claim()) >= 0;) {
+      cuts[f] = cut_points(distinct_entries(columns, f, weight ? &weights : nullptr), max_bins[f]);
+    }
+  });
+  return cuts;
 }
 
 namespace {
@@ -198,10 +273,11 @@ std::vector<std::vector<double>> find_cuts(const Table& table, const uint32_t* r
         }
       }
     });
+    const FixedWeights weights = weight ? FixedWeights(chosen_weight.data(), n) : FixedWeights();
     const Table sample{table.type, chosen.data(), 1, n, n, table.n_columns};
     parallel(n_threads, table.n_columns, [&](int, Tasks& tasks) {
       for (int64_t f; (f = tasks.claim()) >= 0;) {
-        cuts[f] = cut_points(distinct_values(sample, int(f), weight ? chosen_weight.data() : nullptr), max_bins);
+        cuts[f] = cut_points(distinct_values(sample, int(f), weight ? &weights : nullptr), max_bins);
       }
     });
   });

@@ -5,6 +5,7 @@
 
 #include "scoring.hpp"
 #include "sorted.hpp"
+#include "sparse.hpp"
 
 namespace sapwood {
 
@@ -13,8 +14,18 @@ struct Distinct {
   std::vector<double> weights;  // of each
 };
 
+// Weights as whole numbers times 2^-shift, so that their sums do not depend on an order.
+struct FixedWeights {
+  std::vector<int64_t> values;
+  int shift = 0;
+  __int128 total = 0;
+
+  FixedWeights() = default;
+  FixedWeights(const double* weight, int64_t n);
+};
+
 // The distinct values of a column.
-Distinct distinct_values(const Table& table, int column, const double* weight);
+Distinct distinct_values(const Table& table, int column, const FixedWeights* weights);
 
 // At most max_bins - 1 cut points. Few distinct values: one halfway between each two. Many: bins of about equal weight; a value heavier
 // than a bin's share ends its bin, and begins one unless the bin before is less than half full; the others share the rest.
@@ -23,6 +34,9 @@ std::vector<double> cut_points(const Distinct& column, int max_bins);
 // The cut points of each column of a table, from the given n rows (or the first n, if null).
 std::vector<std::vector<double>> find_cuts(const Table& table, const uint32_t* rows, int64_t n, const double* weight, int max_bins,
                                            int n_threads);
+
+// The same of each column of a sparse table.
+std::vector<std::vector<double>> find_cuts(const Lines& columns, const double* weight, const int32_t* max_bins, int n_threads);
 
 // The rows of each column by value.
 std::vector<SortedColumn> sort_columns(const Table& table, int n_threads);

@@ -24,6 +24,24 @@ void load_row(const Table& table, int64_t row, double* out) {
   with_number(table.type, copy);
 }
 
+// Nothing to undo: the next row overwrites it.
+void unload_row(const Table&, int64_t, double*) {}
+
+// The same of a sparse row, into zeros (or what stands for missing).
+void load_row(const Lines& rows, int64_t row, double* out) {
+  with_number(rows.type, [&](auto zero) {
+    auto* x = static_cast<const decltype(zero)*>(rows.values);
+    for (int64_t k = rows.begin[row]; k < rows.begin[row + 1]; ++k) out[rows.across[k]] = double(x[k]);
+  });
+}
+
+void unload_row(const Lines& rows, int64_t row, double* out) {
+  for (int64_t k = rows.begin[row]; k < rows.begin[row + 1]; ++k) out[rows.across[k]] = rows.absent();
+}
+
+double empty(const Table&) { return 0; }
+double empty(const Lines& rows) { return rows.absent(); }
+
 int64_t item_size(char type) {
   int64_t size = 0;
   with_number(type, [&](auto zero) { size = sizeof zero; });
@@ -42,7 +60,7 @@ Scorer::Scorer(const Trees& trees, int n_features, int n_outputs) : n_features_(
     nodes_[i] = {trees.threshold[i], trees.feature[i], trees.left[i], trees.right[i], trees.missing_left[i]};
     if (trees.feature[i] >= 0) cuts[trees.feature[i]].push_back(trees.threshold[i]);
   }
-  std::vector<int> used_index(n_features, -1);
+  index_of_.assign(n_features, -1);
   cuts_begin_.push_back(0);
   for (int f = 0; f < n_features; ++f) {
     auto& c = cuts[f];
@@ -50,7 +68,7 @@ Scorer::Scorer(const Trees& trees, int n_features, int n_outputs) : n_features_(
     std::sort(c.begin(), c.end());
     c.erase(std::unique(c.begin(), c.end()), c.end());
     if (c.size() > kMaxCuts) strikes_ = false;
-    used_index[f] = int(used_.size());
+    index_of_[f] = int(used_.size());
     used_.push_back(f);
     cuts_.insert(cuts_.end(), c.begin(), c.end());
     cuts_begin_.push_back(int64_t(cuts_.size()));
@@ -71,7 +89,7 @@ Scorer::Scorer(const Trees& trees, int n_features, int n_outputs) : n_features_(
     const int n = int(begin_[t + 1] - begin_[t]);
     const int n_levels = symmetric_levels(nodes, n);
     auto strike = [&](const Walk& node) {
-      const int used = used_index[node.feature];
+      const int used = index_of_[node.feature];
       const double* c = cuts_.data() + cuts_begin_[used];
       const double* end = cuts_.data() + cuts_begin_[used + 1];
       return Strike{uint16_t(used), int8_t(std::lower_bound(c, end, node.threshold) - c - 128), 0, node.missing_left};
@@ -132,35 +150,62 @@ int64_t Scorer::walk(int64_t tree, const double* row) const {
   return i;
 }
 
-void Scorer::add_walking(const Table& table, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const {
+template <class Source>
+void Scorer::add_walking(const Source& source, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const {
   double few[256];
   std::vector<double> many(n_features_ > 256 ? n_features_ : 0);
   double* row = n_features_ > 256 ? many.data() : few;
+  std::fill(row, row + n_features_, empty(source));
   for (int64_t i = begin; i < end; ++i) {
-    load_row(table, i, row);
+    load_row(source, i, row);
     double* sums = out + i * n_outputs_;
     for (int64_t t = first; t < last; ++t) sums[t % n_outputs_] += values_[begin_[t] + walk(t, row)];
+    unload_row(source, i, row);
   }
 }
 
-void Scorer::add_striking(const Table& table, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const {
+void Scorer::bin_block(const Table& table, int64_t at, int n, uint8_t* block, uint8_t* missing) const {
+  const int n_used = int(used_.size());
+  const int64_t size = item_size(table.type);
+  const char* rows = static_cast<const char*>(table.data) + at * table.row_stride * size;
+  for (int f = 0; f < n_used;) {
+    // A run of used features that are neighbours in the table.
+    int run = f + 1;
+    while (run < n_used && used_[run] == used_[run - 1] + 1) ++run;
+    bin_values(table.type, rows + used_[f] * table.column_stride * size, table.row_stride, table.column_stride, n, run - f,
+               Cuts{cuts_.data(), cuts_begin_.data() + f}, block + size_t(f) * kRows, 1, kRows, missing + f);
+    f = run;
+  }
+}
+
+void Scorer::bin_block(const Lines& rows, int64_t at, int n, uint8_t* block, uint8_t* missing) const {
+  auto bin = [&](int f, double x) {
+    const int n_cuts = int(cuts_begin_[f + 1] - cuts_begin_[f]), b = bin_of(cuts_.data() + cuts_begin_[f], n_cuts, x);
+    missing[f] |= b == n_cuts + 1;
+    return uint8_t(b);
+  };
+  for (int f = 0; f < int(used_.size()); ++f) std::memset(block + size_t(f) * kRows, bin(f, rows.absent()), kRows);
+  with_number(rows.type, [&](auto zero) {
+    auto* x = static_cast<const decltype(zero)*>(rows.values);
+    for (int i = 0; i < n; ++i) {
+      for (int64_t k = rows.begin[at + i]; k < rows.begin[at + i + 1]; ++k) {
+        const int32_t f = index_of_[rows.across[k]];
+        if (f >= 0) block[size_t(f) * kRows + i] = bin(f, double(x[k]));
+      }
+    }
+  });
+}
+
+template <class Source>
+void Scorer::add_striking(const Source& source, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const {
   const int n_used = int(used_.size());
   std::vector<uint8_t> block(size_t(std::max(1, n_used)) * kRows);
   std::vector<uint8_t> missing(n_used);
   std::vector<double> sums(size_t(n_outputs_) * kRows);
-  const int64_t size = item_size(table.type);
   for (int64_t at = begin; at < end; at += kRows) {
     const int n = int(std::min<int64_t>(kRows, end - at));
     std::fill(missing.begin(), missing.end(), 0);
-    const char* rows = static_cast<const char*>(table.data) + at * table.row_stride * size;
-    for (int f = 0; f < n_used;) {
-      // A run of used features that are neighbours in the table.
-      int run = f + 1;
-      while (run < n_used && used_[run] == used_[run - 1] + 1) ++run;
-      bin_values(table.type, rows + used_[f] * table.column_stride * size, table.row_stride, table.column_stride, n, run - f,
-                 Cuts{cuts_.data(), cuts_begin_.data() + f}, block.data() + size_t(f) * kRows, 1, kRows, missing.data() + f);
-      f = run;
-    }
+    bin_block(source, at, n, block.data(), missing.data());
     for (uint8_t& b : block) b ^= 0x80;  // so that a signed comparison orders them
     for (int k = 0; k < n_outputs_; ++k) {
       for (int i = 0; i < n; ++i) sums[size_t(k) * kRows + i] = out[(at + i) * n_outputs_ + k];
@@ -198,19 +243,28 @@ void Scorer::add_striking(const Table& table, int64_t begin, int64_t end, int64_
   }
 }
 
-void Scorer::add(const Table& table, int64_t first, int64_t last, int n_threads, double* out) const {
+template <class Source>
+void Scorer::add_any(const Source& source, int64_t n_rows, int64_t first, int64_t last, int n_threads, double* out) const {
   if (first >= last) return;
-  if (table.n_rows < kFewRows) return add_walking(table, 0, table.n_rows, first, last, out);
+  if (n_rows < kFewRows) return add_walking(source, 0, n_rows, first, last, out);
   // Several blocks make a task.
-  const int64_t rows = std::clamp<int64_t>(table.n_rows / (8 * n_threads) / kRows * kRows, kRows, 64 * kRows);
-  const int64_t n_tasks = (table.n_rows + rows - 1) / rows;
-  if (table.n_rows * (last - first) < 20000) n_threads = 1;
+  const int64_t rows = std::clamp<int64_t>(n_rows / (8 * n_threads) / kRows * kRows, kRows, 64 * kRows);
+  const int64_t n_tasks = (n_rows + rows - 1) / rows;
+  if (n_rows * (last - first) < 20000) n_threads = 1;
   parallel(n_threads, n_tasks, [&](int, Tasks& tasks) {
     for (int64_t task; (task = tasks.claim()) >= 0;) {
-      const int64_t begin = task * rows, end = std::min(table.n_rows, begin + rows);
-      strikes_ ? add_striking(table, begin, end, first, last, out) : add_walking(table, begin, end, first, last, out);
+      const int64_t begin = task * rows, end = std::min(n_rows, begin + rows);
+      strikes_ ? add_striking(source, begin, end, first, last, out) : add_walking(source, begin, end, first, last, out);
     }
   });
+}
+
+void Scorer::add(const Table& table, int64_t first, int64_t last, int n_threads, double* out) const {
+  add_any(table, table.n_rows, first, last, n_threads, out);
+}
+
+void Scorer::add(const Lines& rows, int64_t first, int64_t last, int n_threads, double* out) const {
+  add_any(rows, rows.n_lines, first, last, n_threads, out);
 }
 
 void Scorer::leaves(const Table& table, int64_t first, int64_t last, int n_threads, int32_t* out) const {

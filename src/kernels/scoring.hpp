@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sparse.hpp"
+
 namespace sapwood {
 
 // The nodes of all trees, end to end. Children are numbered within their tree, and larger than their parent.
@@ -35,6 +37,7 @@ class Scorer {
 
   // Adds the trees [first, last) to out, (n_rows, n_outputs): tree t counts for output t % n_outputs.
   void add(const Table& table, int64_t first, int64_t last, int n_threads, double* out) const;
+  void add(const Lines& rows, int64_t first, int64_t last, int n_threads, double* out) const;
 
   // The leaf (its node number within the tree) each row reaches, (n_rows, last - first).
   void leaves(const Table& table, int64_t first, int64_t last, int n_threads, int32_t* out) const;
@@ -60,15 +63,23 @@ class Scorer {
   // The levels of a symmetric tree of at most eight; else 0.
   static int symmetric_levels(const Walk* nodes, int64_t n);
   int64_t walk(int64_t tree, const double* row) const;
-  void add_walking(const Table& table, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const;
-  void add_striking(const Table& table, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const;
+  template <class Source>
+  void add_any(const Source& source, int64_t n_rows, int64_t first, int64_t last, int n_threads, double* out) const;
+  template <class Source>
+  void add_walking(const Source& source, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const;
+  template <class Source>
+  void add_striking(const Source& source, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const;
+  // The bins of n rows from `at` on, kSetRows to a used feature; `missing` is set where any is.
+  void bin_block(const Table& table, int64_t at, int n, uint8_t* block, uint8_t* missing) const;
+  void bin_block(const Lines& rows, int64_t at, int n, uint8_t* block, uint8_t* missing) const;
 
   int n_features_, n_outputs_;
   bool strikes_ = true;         // whether all trees are small enough
   std::vector<int64_t> begin_;  // of each tree's nodes
   std::vector<Walk> nodes_;
   std::vector<double> values_;
-  std::vector<int32_t> used_;  // features that any node asks for
+  std::vector<int32_t> used_;      // features that any node asks for
+  std::vector<int32_t> index_of_;  // (n_features,): of each among them, or -1
   std::vector<double> cuts_;   // their thresholds, end to end
   std::vector<int64_t> cuts_begin_;
   std::vector<Strike> strike_list_;

@@ -55,6 +55,7 @@ COMMON = {
     "monotonic_cst": Parameter(None, ["array-like", dict, None], "1 where predictions must not fall as a feature rises, -1 where they must not rise, 0 else: for each feature, or a dict from names or positions."),
     "interaction_cst": Parameter(None, [list, tuple, set, StrOptions({"pairwise", "no_interactions"}), None], "Groups of features that may meet on a path; 'pairwise', 'no_interactions'."),
     "missing": Parameter(None, [Real, str, list, tuple, None], "A value, or several, that mean missing, besides NaN, None, NA and what is masked."),
+    "sparse_absent": Parameter("zero", [StrOptions({"zero", "missing"})], "What entries mean that a sparse table does not have: zero, or missing."),
     "warm_start": Parameter(False, ["boolean"], "Whether `fit` goes on from the last model."),
     "early_stopping": Parameter("auto", [StrOptions({"auto"}), "boolean"], "Whether to stop when the score no longer improves; 'auto': with X_val, or above 10,000 rows."),
     "scoring": Parameter("loss", [str, callable, None], "What early stopping watches: 'loss', the name of a metric (sapwood.metrics), or any scikit-learn scorer; None for the estimator's own."),

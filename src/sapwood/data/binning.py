@@ -9,6 +9,7 @@ import numpy as np
 
 from sapwood import kernels
 from sapwood.data.sketch import QuantileSketch
+from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
 
 SAMPLE_ROWS = 200_000  # rows that decide where the cut points are
@@ -92,6 +93,10 @@ class Binning:
             share = sample_rows / n
             picked = kernels.sample_rows(n, 0, share, seed)
             rows = picked if rows is None else rows[picked]
+        if isinstance(table, SparseTable):
+            found = table.find_cuts(rows, weight, max_bins, n_threads)
+            chosen = slice(None) if rows is None else rows
+            return cls(found if min_rows <= 1 else [_merge(c, table.read(chosen, f, f + 1)[:, 0], None, min_rows * share) for f, c in enumerate(found)])
         cuts: list[np.ndarray] = []
         for first, last in _runs_of_equals(table.runs(FEATURES_AT_ONCE), max_bins):
             if table.readable or len(table.runs(table.n_features)) > 1:

@@ -10,6 +10,7 @@ import numpy as np
 
 from sapwood import kernels
 from sapwood.data.binning import Binning
+from sapwood.data.sparse import SparseTable
 from sapwood.data.storage import BESIDE, Storage, bin_rows
 from sapwood.data.tables import Table
 
@@ -43,10 +44,7 @@ class Page:
         codes = self.codes[:, rows]
         if self.begin is None or self.beside is None:
             return Page(codes)
-        lengths = np.diff(self.begin.astype(np.int64))[rows]
-        begin = np.concatenate([[0], np.cumsum(lengths)])
-        at = np.repeat(self.begin[rows].astype(np.int64) - begin[:-1], lengths) + np.arange(begin[-1])
-        return Page(codes, begin.astype(np.uint32), self.beside[at])
+        return Page(codes, *kernels.take_lists(self.begin, self.beside, np.ascontiguousarray(rows, dtype=np.int64), 1))
 
     @classmethod
     def join(cls, pages: list[Page]) -> Page:
@@ -78,6 +76,8 @@ class Pages:
         stride = max(4, 1 << (width - 1).bit_length())
         codes = _aligned_zeros(n_groups, table.n_rows, stride)
         missing = np.zeros(binning.n_features, dtype=np.uint8)
+        if isinstance(table, SparseTable):
+            return cls._build_sparse(table, binning, n_threads, storage, codes, width)
         if storage.is_plain:
             _bin_plainly(table, binning, codes, width, missing, n_threads)
             return cls(binning, storage, [Page(codes)], missing, width)
@@ -93,6 +93,19 @@ class Pages:
         if not (storage.column == BESIDE).any():
             return cls(binning, storage, [Page(codes)], missing, width)
         page = Page(codes, *_join_lists([lengths for lengths, _ in lists], [beside for _, beside in lists]))
+        return cls(binning, storage, [page], missing, width)
+
+    @classmethod
+    def _build_sparse(cls, table: SparseTable, binning: Binning, n_threads: int, storage: Storage, codes: np.ndarray, width: int) -> Pages:
+        missing, clashes = (np.zeros(binning.n_features, dtype=np.uint8) for _ in range(2))
+        places = kernels.Places(storage.missing_bins, storage.column, storage.common)
+        args = binning.cuts, binning.begin, places, codes.reshape(-1), width, codes.shape[2], missing, clashes, n_threads
+        begin, beside = table.lines.store(*args)
+        if clashes.any():  # the sample did not show it
+            return cls.build(table, binning, n_threads, storage.without(np.flatnonzero(clashes)))
+        if table.absent_missing:
+            missing |= table.occupancy() < 1
+        page = Page(codes, begin, beside) if (storage.column == BESIDE).any() else Page(codes)
         return cls(binning, storage, [page], missing, width)
 
     def take(self, rows: np.ndarray) -> Pages:

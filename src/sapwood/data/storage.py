@@ -14,6 +14,7 @@ import numpy as np
 
 from sapwood import kernels
 from sapwood.data.binning import Binning
+from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
 
 BESIDE, NO_COMMON = -1, -1
@@ -45,6 +46,8 @@ class Storage:
     @classmethod
     def choose(cls, table: Table, binning: Binning, n_threads: int) -> Storage:
         """What suits (a sample of) the rows of a table."""
+        if isinstance(table, SparseTable):
+            return cls._choose_sparse(table, binning)
         plain = cls.plain(binning)
         if table.n_rows < LOOK_ROWS or binning.n_features < 2:
             return plain
@@ -53,8 +56,23 @@ class Storage:
             return plain
         common, shares = _common_bins(_sample_bins(table, binning, SHARE_ROWS, n_threads))
         may_share = np.flatnonzero((shares >= LEAST_COMMON) & (binning.missing_bins <= SHARED_BINS))
-        columns = [np.array([f]) for f in np.setdiff1d(np.arange(binning.n_features), may_share)]
-        columns += _share_columns(table, binning, may_share, common, shares, n_threads)
+        columns = _share_columns(table, binning, may_share, common, shares, n_threads)
+        return cls._arrange(binning, columns, common, shares)
+
+    @classmethod
+    def _choose_sparse(cls, table: SparseTable, binning: Binning) -> Storage:
+        """The same for a sparse table, where it is known which entries there are."""
+        common, shares = table.absent_bins(binning.cuts, binning.begin), 1 - table.occupancy()
+        may_share = np.flatnonzero((shares >= LEAST_COMMON) & (binning.missing_bins <= SHARED_BINS))
+        order = may_share[np.argsort(shares[may_share], kind="stable")]
+        columns = table.share_columns(order, binning.missing_bins, MAX_CODES, OPEN_COLUMNS)
+        return cls._arrange(binning, columns, common, shares)
+
+    @classmethod
+    def _arrange(cls, binning: Binning, columns: list[np.ndarray], common: np.ndarray, shares: np.ndarray) -> Storage:
+        """Shared columns for these groups, columns or lists for all others."""
+        shared = np.concatenate([*columns, np.empty(0, dtype=np.int64)])
+        columns = columns + [np.array([f]) for f in np.setdiff1d(np.arange(binning.n_features), shared)]
         columns.sort(key=lambda features: int(features[0]))
         density = [float((1 - shares[features]).sum()) for features in columns]
         thin = [shares[features].min() >= LEAST_COMMON and d <= BESIDE_DENSITY for features, d in zip(columns, density, strict=True)]

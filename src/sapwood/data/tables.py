@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
+from sapwood import kernels
 from sapwood.data.columns import NUMBER, Column, ColumnError, Kind, Name, Schema
 
 ROWS_AT_ONCE = 65536  # rows of a type the kernels do not read, converted at a time
@@ -28,6 +29,7 @@ class Table:
 
     n_rows: int
     n_features: int
+    is_sparse = False  # whether only some entries are stored: see SparseTable
 
     @property
     def schema(self) -> Schema:
@@ -58,6 +60,11 @@ class Table:
         """Slices of rows that `read` may convert at a time."""
         step = max(1, self.n_rows) if self.readable else ROWS_AT_ONCE
         return [slice(start, min(start + step, self.n_rows)) for start in range(0, self.n_rows, step)]
+
+    def score(self, scorer: kernels.Scorer, first: int, last: int, out: np.ndarray, n_threads: int) -> None:
+        """Add the trees [first, last) to raw predictions, (n_rows, n_outputs)."""
+        for rows in self.row_blocks():
+            scorer.add(self.dense(rows), first, last, out[rows], n_threads)
 
     def dense(self, rows: slice) -> np.ndarray:
         """Rows of all features as one 2-D array that the kernels read."""

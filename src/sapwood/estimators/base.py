@@ -12,6 +12,7 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.metrics._scorer import _BaseScorer
@@ -25,6 +26,7 @@ from sapwood.callbacks import TRAIN, VALIDATION, Callback, EarlyStopping, Log, M
 from sapwood.checks import check_finite, refuse_mask
 from sapwood.data.columns import Schema
 from sapwood.data.frames import array_table, frame_table, open_frame
+from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
 from sapwood.estimators.inputs import Given, Part, Watching, refuse_more, split_by
 from sapwood.losses import Loss
@@ -207,7 +209,11 @@ class BaseBoosting(BaseEstimator):
     def _table(self, X: Any, schema: Schema | None) -> Table:
         """X as a Table: that of a fit, whose features are noted, or one with the features of a schema."""
         frame, absent = open_frame(X), resolve.missing_values(self.missing)
-        if frame is None:
+        if sparse.issparse(X):
+            matrix = validate_data(self, X, reset=schema is None, accept_sparse=True, ensure_all_finite=False)
+            numbers = frozenset(value for value in absent if not isinstance(value, str))
+            table = SparseTable(matrix, self.sparse_absent == "missing", numbers)
+        elif frame is None:
             if isinstance(X, np.ma.MaskedArray):  # what is masked is missing
                 X = np.ma.filled(X.astype(np.float64), np.nan)
             own = isinstance(X, np.ndarray) and X.dtype.kind in "OmM" and X.ndim == 2
@@ -379,6 +385,7 @@ class BaseBoosting(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags
 
     @property

@@ -97,8 +97,7 @@ class Model:
         if not self.trees:
             return raw
         k = self.n_outputs
-        for rows in table.row_blocks():
-            self.scorer().add(table.dense(rows), first * k, last * k, raw[rows], n_threads)
+        table.score(self.scorer(), first * k, last * k, raw, n_threads)
         return raw
 
     def apply_link(self, raw: np.ndarray, n_threads: int) -> np.ndarray:

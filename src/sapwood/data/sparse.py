@@ -1,0 +1,141 @@
+"""Sparse tables: from SciPy's matrices and arrays to bins without a dense copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from sapwood import kernels
+from sapwood.data.columns import ColumnError, Kind, Schema
+from sapwood.data.tables import Table
+
+DENSE_BYTES = 1 << 24  # of rows that are made dense at a time, where nothing else will do
+SAMPLE_ROWS = 1 << 18  # rows that tell which features exclude each other
+
+
+class SparseTable(Table):
+    """The rows of a sparse matrix. What is not there is zero, or missing.
+
+    Parameters
+    ----------
+    matrix : a SciPy matrix or array of numbers, in any format
+    absent_missing : whether what is not there is missing
+    absent : values that mean missing, besides NaN; with 0 among them, what is not there is missing too
+    """
+
+    is_sparse = True
+
+    def __init__(self, matrix: Any, absent_missing: bool = False, absent: frozenset[float] = frozenset(), n_threads: int = 1) -> None:
+        rows = sparse.csr_array(matrix)  # shares the arrays of a CSR matrix
+        if not rows.has_canonical_format:
+            rows = rows.copy() if rows.data is matrix.data else rows
+            rows.sum_duplicates()
+        if rows.data.dtype.kind not in "biuf":
+            raise ValueError(f"X has dtype {rows.data.dtype}, which is not a number: turn its values into numbers")
+        data = _readable(rows.data)
+        if absent:
+            gone = np.isin(data, list(absent))
+            data = np.where(gone, np.nan, data.astype(np.float64)) if gone.any() else data
+        self.n_rows, self.n_features = rows.shape
+        self.absent_missing = absent_missing or 0.0 in absent
+        self._csr = sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
+        self._is_bool = rows.data.dtype.kind == "b"
+
+    @cached_property
+    def lines(self) -> kernels.Lines:
+        """The rows, for the kernels."""
+        return self._lines(self._csr)
+
+    def _lines(self, matrix: Any) -> kernels.Lines:
+        across, begin = matrix.indices.astype(np.int32, copy=False), matrix.indptr.astype(np.int64, copy=False)
+        n_across = matrix.shape[1 if matrix.format == "csr" else 0]
+        return kernels.Lines(np.ascontiguousarray(matrix.data), np.ascontiguousarray(across), begin, n_across, self.absent_missing, 1)
+
+    @property
+    def schema(self) -> Schema:
+        return Schema(self.n_features, None, dict.fromkeys(range(self.n_features), Kind("bool")) if self._is_bool else {})
+
+    def match(self, schema: Schema) -> Table:
+        for f, kind in schema.kinds.items():
+            if kind.name not in ("number", "bool"):
+                raise ColumnError(f"Column {schema.name(f)} held {kind.describe()} when the model was fitted; X is sparse, and holds numbers")
+        return self
+
+    def with_categories(self, features: Sequence[int]) -> Table:
+        if features:
+            raise ColumnError("X is sparse, and its columns cannot be categories: give a dense table or a data frame")
+        return self
+
+    # Where something wants dense blocks
+
+    def runs(self, most: int) -> list[tuple[int, int]]:
+        return [(first, min(first + most, self.n_features)) for first in range(0, self.n_features, most)]
+
+    def row_blocks(self) -> list[slice]:
+        step = max(1, DENSE_BYTES // (8 * self.n_features))
+        return [slice(start, min(start + step, self.n_rows)) for start in range(0, self.n_rows, step)]
+
+    def read(self, rows: slice | np.ndarray, first: int, last: int) -> np.ndarray:
+        if last - first < self.n_features:
+            return self._read_columns(first, last)[rows]
+        if isinstance(rows, slice) and rows.step in (None, 1):
+            start, stop, _ = rows.indices(self.n_rows)
+            out = np.empty((stop - start, last - first))
+            self.lines.fill_dense(start, first, last, out, 1)
+            return out
+        chosen = self._lines(self._csr[rows])
+        out = np.empty((len(np.arange(self.n_rows)[rows]), last - first))
+        chosen.fill_dense(0, first, last, out, 1)
+        return out
+
+    def _read_columns(self, first: int, last: int) -> np.ndarray:
+        out = np.empty((last - first, self.n_rows))
+        self._lines(self._csc[:, first:last]).fill_dense(0, 0, self.n_rows, out, 1)
+        return out.T
+
+    @cached_property
+    def _csc(self) -> Any:
+        return self._csr.tocsc()
+
+    # Without dense blocks
+
+    def columns_of(self, rows: np.ndarray | slice | None) -> Any:
+        """The columns of some rows, as CSC."""
+        return (self._csr if rows is None else self._csr[rows]).tocsc()
+
+    def find_cuts(self, rows: np.ndarray | None, weight: np.ndarray | None, max_bins: np.ndarray, n_threads: int) -> list[np.ndarray]:
+        """The cut points of each feature, as of the dense table."""
+        own = weight if weight is None or rows is None else np.ascontiguousarray(weight[rows])
+        return self._lines(self.columns_of(rows)).find_cuts(own, max_bins.astype(np.int32), n_threads)
+
+    def occupancy(self) -> np.ndarray:
+        """(n_features,): the share of rows that have an entry of each feature."""
+        return np.bincount(self._csr.indices, minlength=self.n_features) / self.n_rows
+
+    def absent_bins(self, cuts: np.ndarray, begin: np.ndarray) -> np.ndarray:
+        """(n_features,) int32: the bins that entries which are not there fall in."""
+        n_cuts = np.diff(begin)
+        if self.absent_missing:
+            return (n_cuts + 1).astype(np.int32)
+        feature = np.repeat(np.arange(len(n_cuts)), n_cuts)
+        return np.bincount(feature[cuts < 0], minlength=len(n_cuts)).astype(np.int32)
+
+    def share_columns(self, features: np.ndarray, n_codes: np.ndarray, max_codes: int, n_open: int) -> list[np.ndarray]:
+        """Groups of features that no row (of a sample) has two of."""
+        sample = None if self.n_rows <= SAMPLE_ROWS else slice(0, self.n_rows, -(-self.n_rows // SAMPLE_ROWS))
+        lines = self._lines(self.columns_of(sample))
+        shared = lines.share_columns(features.astype(np.int32), n_codes.astype(np.int32), max_codes, n_open)
+        order = features[np.argsort(shared[features], kind="stable")]
+        return [np.sort(group) for group in np.split(order, np.flatnonzero(np.diff(shared[order])) + 1)] if len(order) else []
+
+    def score(self, scorer: kernels.Scorer, first: int, last: int, out: np.ndarray, n_threads: int) -> None:
+        scorer.add_sparse(self.lines, first, last, out, n_threads)
+
+
+def _readable(data: np.ndarray) -> np.ndarray:
+    plain = data.dtype.isnative and (data.dtype.kind != "f" or data.dtype.itemsize in (4, 8))
+    return data if plain else data.astype(np.float64)
