@@ -105,8 +105,9 @@ struct OwnedLines {
 };
 
 void check_cuts(const In<double>& cuts, const In<int64_t>& cuts_begin, int64_t n_features) {
-  require(int64_t(cuts_begin.size()) == n_features + 1 && cuts_begin.data()[0] == 0 && cuts_begin.data()[n_features] == int64_t(cuts.size()),
-          "cuts do not fit");
+  require(
+      int64_t(cuts_begin.size()) == n_features + 1 && cuts_begin.data()[0] == 0 && cuts_begin.data()[n_features] == int64_t(cuts.size()),
+      "cuts do not fit");
   for (int64_t f = 0; f < n_features; ++f) {
     const int64_t n_cuts = cuts_begin.data()[f + 1] - cuts_begin.data()[f];
     require(n_cuts >= 0 && n_cuts <= 254, "a feature has 0 to 254 cuts");
@@ -982,9 +983,9 @@ NB_MODULE(SAPWOOD_MODULE, m) {
              Out<uint8_t> missing, Out<uint8_t> clashes, int n_threads) {
             const int64_t n_features = self.lines.n_across, n_rows = self.lines.n_lines;
             check_cuts(cuts, cuts_begin, n_features);
-            require(int64_t(places.of.size()) == n_features && int64_t(missing.size()) == n_features &&
-                        int64_t(clashes.size()) == n_features,
-                    "features do not fit");
+            require(
+                int64_t(places.of.size()) == n_features && int64_t(missing.size()) == n_features && int64_t(clashes.size()) == n_features,
+                "features do not fit");
             const int64_t n_groups = width > 0 ? (places.n_columns() + width - 1) / width : 0;
             require(width > 0 && stride >= width && n_rows < int64_t(1) << 32 && int64_t(page.size()) >= n_groups * n_rows * stride,
                     "page too small");
@@ -1009,7 +1010,8 @@ NB_MODULE(SAPWOOD_MODULE, m) {
           "share_columns",
           [](const OwnedLines& self, In<int32_t> order, In<int32_t> n_codes, int max_codes, int n_open) {
             require(int64_t(n_codes.size()) == self.lines.n_lines && n_open > 0, "one number of codes for each feature");
-            for (size_t i = 0; i < order.size(); ++i) require(order.data()[i] >= 0 && order.data()[i] < self.lines.n_lines, "no such feature");
+            for (size_t i = 0; i < order.size(); ++i)
+              require(order.data()[i] >= 0 && order.data()[i] < self.lines.n_lines, "no such feature");
             std::vector<int32_t> shared(self.lines.n_lines, -1);
             {
               nb::gil_scoped_release free;

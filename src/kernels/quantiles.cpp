@@ -137,7 +137,8 @@ Distinct distinct_values(const Table& table, int column, const FixedWeights* wei
       using Number = decltype(number);
       using Key = decltype(key);
       if (!weights) return distinct_of<Number, Key, false>(x, table.row_stride, table.n_rows, 0, [](int64_t) { return 1; });
-      return distinct_of<Number, Key, true>(x, table.row_stride, table.n_rows, weights->shift, [&](int64_t i) { return weights->values[i]; });
+      return distinct_of<Number, Key, true>(x, table.row_stride, table.n_rows, weights->shift,
+                                            [&](int64_t i) { return weights->values[i]; });
     });
   });
   return out;

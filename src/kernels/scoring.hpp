@@ -80,7 +80,7 @@ class Scorer {
   std::vector<double> values_;
   std::vector<int32_t> used_;      // features that any node asks for
   std::vector<int32_t> index_of_;  // (n_features,): of each among them, or -1
-  std::vector<double> cuts_;   // their thresholds, end to end
+  std::vector<double> cuts_;       // their thresholds, end to end
   std::vector<int64_t> cuts_begin_;
   std::vector<Strike> strike_list_;
   std::vector<int64_t> plane_begin_;  // of each (tree, plane)'s strikes

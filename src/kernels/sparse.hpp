@@ -194,8 +194,8 @@ inline void fill_dense(const Lines& lines, int64_t first_line, int64_t n, int fi
 }
 
 // The lists of some rows.
-inline std::pair<std::vector<uint32_t>, std::vector<uint32_t>> take_lists(const uint32_t* begin, const uint32_t* beside, const int64_t* rows,
-                                                                          int64_t n, int n_threads) {
+inline std::pair<std::vector<uint32_t>, std::vector<uint32_t>> take_lists(const uint32_t* begin, const uint32_t* beside,
+                                                                          const int64_t* rows, int64_t n, int n_threads) {
   std::vector<uint32_t> to(n + 1);
   for (int64_t i = 0; i < n; ++i) to[i + 1] = to[i] + (begin[rows[i] + 1] - begin[rows[i]]);
   std::vector<uint32_t> out(to[n]);

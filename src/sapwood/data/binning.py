@@ -94,9 +94,7 @@ class Binning:
             picked = kernels.sample_rows(n, 0, share, seed)
             rows = picked if rows is None else rows[picked]
         if isinstance(table, SparseTable):
-            found = table.find_cuts(rows, weight, max_bins, n_threads)
-            chosen = slice(None) if rows is None else rows
-            return cls(found if min_rows <= 1 else [_merge(c, table.read(chosen, f, f + 1)[:, 0], None, min_rows * share) for f, c in enumerate(found)])
+            return cls(_sparse_cuts(table, max_bins, weight, rows, min_rows * share, n_threads))
         cuts: list[np.ndarray] = []
         for first, last in _runs_of_equals(table.runs(FEATURES_AT_ONCE), max_bins):
             if table.readable or len(table.runs(table.n_features)) > 1:
@@ -110,6 +108,16 @@ class Binning:
             found = kernels.find_cuts(block, block_rows, block_weight, int(max_bins[first]), n_threads)
             cuts += found if min_rows <= 1 else [_merge(c, block[:, i], block_rows, min_rows * share) for i, c in enumerate(found)]
         return cls(cuts)
+
+
+def _sparse_cuts(
+    table: SparseTable, max_bins: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None, least: float, n_threads: int
+) -> list[np.ndarray]:
+    """Cut points of a sparse table; at least so many rows in each bin."""
+    cuts = table.find_cuts(rows, weight, max_bins, n_threads)
+    if least <= 1:
+        return cuts
+    return [_merge(c, table.read(slice(None), f, f + 1)[:, 0], rows, least) for f, c in enumerate(cuts)]
 
 
 def _sketch_cuts(table: Table, max_bins: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None) -> list[np.ndarray]:

@@ -62,7 +62,9 @@ class SparseTable(Table):
     def match(self, schema: Schema) -> Table:
         for f, kind in schema.kinds.items():
             if kind.name not in ("number", "bool"):
-                raise ColumnError(f"Column {schema.name(f)} held {kind.describe()} when the model was fitted; X is sparse, and holds numbers")
+                raise ColumnError(
+                    f"Column {schema.name(f)} held {kind.describe()} when the model was fitted; X is sparse, and holds numbers"
+                )
         return self
 
     def with_categories(self, features: Sequence[int]) -> Table:
