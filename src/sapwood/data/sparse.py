@@ -29,10 +29,10 @@ class SparseTable(Table):
 
     is_sparse = True
 
-    def __init__(self, matrix: Any, absent_missing: bool = False, absent: frozenset[float] = frozenset(), n_threads: int = 1) -> None:
+    def __init__(self, matrix: Any, absent_missing: bool = False, absent: frozenset[float] = frozenset()) -> None:
         rows = sparse.csr_array(matrix)  # shares the arrays of a CSR matrix
         if not rows.has_canonical_format:
-            rows = rows.copy() if rows.data is matrix.data else rows
+            rows = rows.copy()  # the caller's stays as it is
             rows.sum_duplicates()
         if rows.data.dtype.kind not in "biuf":
             raise ValueError(f"X has dtype {rows.data.dtype}, which is not a number: turn its values into numbers")
@@ -62,9 +62,8 @@ class SparseTable(Table):
     def match(self, schema: Schema) -> Table:
         for f, kind in schema.kinds.items():
             if kind.name not in ("number", "bool"):
-                raise ColumnError(
-                    f"Column {schema.name(f)} held {kind.describe()} when the model was fitted; X is sparse, and holds numbers"
-                )
+                then = f"Column {schema.name(f)} held {kind.describe()} when the model was fitted"
+                raise ColumnError(f"{then}; now X is sparse, and holds numbers")
         return self
 
     def with_categories(self, features: Sequence[int]) -> Table:

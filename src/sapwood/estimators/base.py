@@ -208,6 +208,7 @@ class BaseBoosting(BaseEstimator):
 
     def _table(self, X: Any, schema: Schema | None) -> Table:
         """X as a Table: that of a fit, whose features are noted, or one with the features of a schema."""
+        table: Table
         frame, absent = open_frame(X), resolve.missing_values(self.missing)
         if sparse.issparse(X):
             matrix = validate_data(self, X, reset=schema is None, accept_sparse=True, ensure_all_finite=False)
