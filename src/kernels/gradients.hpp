@@ -7,7 +7,21 @@
 
 namespace sapwood {
 
-enum class LossKind : int { kSquared = 0, kAbsolute = 1, kPoisson = 2, kGamma = 3, kLogistic = 4 };
+enum class LossKind : int {
+  kSquared = 0,
+  kAbsolute = 1,
+  kPoisson = 2,
+  kGamma = 3,
+  kLogistic = 4,
+  kHuber = 5,
+  kQuantile = 6,
+  kExpectile = 7,
+  kTweedie = 8,
+  kLogCosh = 9,
+  kMape = 10,
+  kFocal = 11,
+};
+inline constexpr int kLastLoss = 11;
 
 // Largest |gradient| and hessian over some rows.
 struct Extent {
@@ -28,37 +42,129 @@ struct Rows {
 };
 
 struct Squared {
-  static void gradients(f64x4 y, f64x4 raw, f64x4& g, f64x4& h) { g = raw - y, h = splat(1.0); }
-  static f64x4 value(f64x4 y, f64x4 raw) { return 0.5 * ((raw - y) * (raw - y)); }
+  void gradients(f64x4 y, f64x4 raw, f64x4& g, f64x4& h) const { g = raw - y, h = splat(1.0); }
+  f64x4 value(f64x4 y, f64x4 raw) const { return 0.5 * ((raw - y) * (raw - y)); }
 };
 
 struct Absolute {
-  static void gradients(f64x4 y, f64x4 raw, f64x4& g, f64x4& h) {
+  void gradients(f64x4 y, f64x4 raw, f64x4& g, f64x4& h) const {
     g = select(raw > y, splat(1.0), select(raw < y, splat(-1.0), splat(0.0)));
     h = splat(1.0);
   }
-  static f64x4 value(f64x4 y, f64x4 raw) { return abs4(raw - y); }
+  f64x4 value(f64x4 y, f64x4 raw) const { return abs4(raw - y); }
 };
 
 struct Poisson {
-  static void gradients(f64x4 y, f64x4 raw, f64x4& g, f64x4& h) { h = exp4(raw), g = h - y; }
-  static f64x4 value(f64x4 y, f64x4 raw) { return exp4(raw) - y * raw; }
+  void gradients(f64x4 y, f64x4 raw, f64x4& g, f64x4& h) const { h = exp4(raw), g = h - y; }
+  f64x4 value(f64x4 y, f64x4 raw) const { return exp4(raw) - y * raw; }
 };
 
 struct Gamma {
-  static void gradients(f64x4 y, f64x4 raw, f64x4& g, f64x4& h) { h = y * exp4(-raw), g = 1.0 - h; }
-  static f64x4 value(f64x4 y, f64x4 raw) { return raw + y * exp4(-raw); }
+  void gradients(f64x4 y, f64x4 raw, f64x4& g, f64x4& h) const { h = y * exp4(-raw), g = 1.0 - h; }
+  f64x4 value(f64x4 y, f64x4 raw) const { return raw + y * exp4(-raw); }
 };
 
 struct Logistic {
-  static void gradients(f64x4 y, f64x4 raw, f64x4& g, f64x4& h) {
+  void gradients(f64x4 y, f64x4 raw, f64x4& g, f64x4& h) const {
     const f64x4 e = exp4(-abs4(raw));  // in (0, 1]: never overflows
     const f64x4 inverse = 1.0 / (1.0 + e);
     const f64x4 p = select(raw >= 0.0, inverse, e * inverse);
     g = p - y;
     h = e * inverse * inverse;
   }
-  static f64x4 value(f64x4 y, f64x4 raw) { return max4(raw, splat(0.0)) - y * raw + log4(1.0 + exp4(-abs4(raw))); }
+  f64x4 value(f64x4 y, f64x4 raw) const { return max4(raw, splat(0.0)) - y * raw + log4(1.0 + exp4(-abs4(raw))); }
+};
+
+struct Huber {
+  double delta;
+  void gradients(f64x4 y, f64x4 raw, f64x4& g, f64x4& h) const {
+    g = max4(min4(raw - y, splat(delta)), splat(-delta));
+    h = splat(1.0);
+  }
+  f64x4 value(f64x4 y, f64x4 raw) const {
+    const f64x4 d = abs4(raw - y), inner = min4(d, splat(delta));
+    return inner * (d - 0.5 * inner);
+  }
+};
+
+struct Quantile {
+  double quantile;
+  void gradients(f64x4 y, f64x4 raw, f64x4& g, f64x4& h) const {
+    g = select(raw > y, splat(1.0 - quantile), select(raw < y, splat(-quantile), splat(0.0)));
+    h = splat(1.0);
+  }
+  f64x4 value(f64x4 y, f64x4 raw) const { return select(raw > y, splat(1.0 - quantile), splat(-quantile)) * (raw - y); }
+};
+
+struct Expectile {
+  double expectile;
+  f64x4 side(f64x4 y, f64x4 raw) const { return select(raw > y, splat(1.0 - expectile), splat(expectile)); }
+  void gradients(f64x4 y, f64x4 raw, f64x4& g, f64x4& h) const { h = side(y, raw), g = h * (raw - y); }
+  f64x4 value(f64x4 y, f64x4 raw) const { return 0.5 * side(y, raw) * ((raw - y) * (raw - y)); }
+};
+
+struct Tweedie {
+  double power;  // between 1 and 2
+  void gradients(f64x4 y, f64x4 raw, f64x4& g, f64x4& h) const {
+    const f64x4 a = y * exp4((1.0 - power) * raw), b = exp4((2.0 - power) * raw);
+    g = b - a;
+    h = (2.0 - power) * b + (power - 1.0) * a;
+  }
+  f64x4 value(f64x4 y, f64x4 raw) const {
+    return exp4((2.0 - power) * raw) / (2.0 - power) + y * exp4((1.0 - power) * raw) / (power - 1.0);
+  }
+};
+
+struct LogCosh {
+  void gradients(f64x4 y, f64x4 raw, f64x4& g, f64x4& h) const {
+    const f64x4 d = raw - y, size = abs4(d), e = exp4(-2.0 * size);
+    const f64x4 tanh = (1.0 - e) / (1.0 + e);
+    g = select(d < 0.0, -tanh, tanh);
+    const f64x4 z = d * d, near = 1.0 - z * (1.0 / 3.0 - z * (2.0 / 15.0 - z * (17.0 / 315.0)));  // where 1 - e has few digits left
+    h = select(size < 0.02, near, tanh / max4(size, splat(0.02)));
+  }
+  f64x4 value(f64x4 y, f64x4 raw) const {
+    const f64x4 size = abs4(raw - y);
+    return size + (log4(1.0 + exp4(-2.0 * size)) - 0.69314718055994531);
+  }
+};
+
+struct Mape {
+  void gradients(f64x4 y, f64x4 raw, f64x4& g, f64x4& h) const {
+    h = 1.0 / abs4(y);
+    g = select(raw > y, h, select(raw < y, -h, splat(0.0)));
+  }
+  f64x4 value(f64x4 y, f64x4 raw) const { return abs4(raw - y) / abs4(y); }
+};
+
+// Of one class, with probability p = 1 - q: loss = -q^gamma log p. The hessian is the second derivative without its negative part.
+struct Focal {
+  double gamma;
+  struct Parts {
+    f64x4 p, q, log_p, log_q, p_gamma, q_gamma;
+  };
+  Parts parts(f64x4 raw) const {
+    const f64x4 e = exp4(-abs4(raw)), inverse = 1.0 / (1.0 + e), log_sum = log4(1.0 + e);
+    const i64x4 positive = raw >= 0.0;
+    Parts at;
+    at.p = select(positive, inverse, e * inverse), at.q = select(positive, e * inverse, inverse);
+    at.log_p = min4(raw, splat(0.0)) - log_sum, at.log_q = min4(-raw, splat(0.0)) - log_sum;
+    at.p_gamma = exp4(gamma * at.log_p), at.q_gamma = exp4(gamma * at.log_q);
+    return at;
+  }
+  void gradients(f64x4 y, f64x4 raw, f64x4& g, f64x4& h) const {
+    const Parts at = parts(raw);
+    auto slope = [&](f64x4 p, f64x4 q, f64x4 log_p, f64x4 q_gamma) { return q_gamma * (gamma * p * log_p - q); };
+    auto curve = [&](f64x4 p, f64x4 q, f64x4 log_p, f64x4 q_gamma) {
+      return p * q_gamma * ((2.0 * gamma + 1.0) * q + gamma * max4(log_p * (q - gamma * p), splat(0.0)));
+    };
+    g = y * slope(at.p, at.q, at.log_p, at.q_gamma) - (1.0 - y) * slope(at.q, at.p, at.log_q, at.p_gamma);
+    h = y * curve(at.p, at.q, at.log_p, at.q_gamma) + (1.0 - y) * curve(at.q, at.p, at.log_q, at.p_gamma);
+  }
+  f64x4 value(f64x4 y, f64x4 raw) const {
+    const Parts at = parts(raw);
+    return -(y * at.q_gamma * at.log_p + (1.0 - y) * at.p_gamma * at.log_q);
+  }
 };
 
 // Calls f(i, count, y, raw, weight) for each four rows; the last call may have fewer, padded with its own first row and weight 0.
@@ -106,14 +212,14 @@ inline void store_records(Single* out, int64_t i, int count, i64x4 g, i64x4) {
 }
 
 template <class Loss>
-inline Extent loss_extent(const Rows& rows) {
+inline Extent loss_extent(Loss loss, const Rows& rows) {
   f64x4 top_g = splat(0.0), top_h = splat(0.0);
   i64x4 broken = {0, 0, 0, 0};
   for_each_four(rows, [&](int64_t, int, f64x4 y, f64x4 raw, f64x4 weight) {
     f64x4 g, h;
-    Loss::gradients(y, raw, g, h);
+    loss.gradients(y, raw, g, h);
     g = abs4(g * weight), h = h * weight;
-    broken |= (g != g);
+    broken |= (g != g) | (h != h);
     top_g = max4(g, top_g), top_h = max4(h, top_h);
   });
   const double nan = __builtin_nan("");
@@ -121,11 +227,11 @@ inline Extent loss_extent(const Rows& rows) {
 }
 
 template <class Loss, class Record>
-inline RecordSums loss_records(const Rows& rows, double gradient_scale, double hessian_scale, Record* out) {
+inline RecordSums loss_records(Loss loss, const Rows& rows, double gradient_scale, double hessian_scale, Record* out) {
   i64x4 abs_g = {0, 0, 0, 0}, sum_g = abs_g, sum_h = abs_g;
   for_each_four(rows, [&](int64_t i, int count, f64x4 y, f64x4 raw, f64x4 weight) {
     f64x4 g, h;
-    Loss::gradients(y, raw, g, h);
+    loss.gradients(y, raw, g, h);
     const i64x4 gi = to_int(g * weight * gradient_scale), hi = to_int(h * weight * hessian_scale);
     const i64x4 sign = gi < 0;
     abs_g += (gi ^ sign) - sign, sum_g += gi, sum_h += hi;
@@ -135,54 +241,79 @@ inline RecordSums loss_records(const Rows& rows, double gradient_scale, double h
 }
 
 template <class Loss>
-inline void loss_values(const Rows& rows, double* out) {
+inline void loss_values(Loss loss, const Rows& rows, double* out) {
   for_each_four(rows, [&](int64_t i, int count, f64x4 y, f64x4 raw, f64x4 weight) {
-    const f64x4 value = Loss::value(y, raw) * weight;
+    const f64x4 value = loss.value(y, raw) * weight;
     if (count == 4) return store4(out + i, value);
     for (int k = 0; k < count; ++k) out[i + k] = value[k];
   });
 }
 
+template <class Loss>
+inline void loss_gradients(Loss loss, const Rows& rows, double* gradient, double* hessian) {
+  for_each_four(rows, [&](int64_t i, int count, f64x4 y, f64x4 raw, f64x4 weight) {
+    f64x4 g, h;
+    loss.gradients(y, raw, g, h);
+    g = g * weight, h = h * weight;
+    for (int k = 0; k < count; ++k) gradient[i + k] = g[k], hessian[i + k] = h[k];
+  });
+}
+
+// A loss of the table, with its parameter if it has one.
+struct AnyLoss {
+  LossKind kind;
+  double parameter;
+};
+
 template <class F>
-inline auto with_loss(LossKind kind, F&& f) {
-  switch (kind) {
+inline auto with_loss(AnyLoss loss, F&& f) {
+  switch (loss.kind) {
     case LossKind::kAbsolute: return f(Absolute{});
     case LossKind::kPoisson: return f(Poisson{});
     case LossKind::kGamma: return f(Gamma{});
     case LossKind::kLogistic: return f(Logistic{});
+    case LossKind::kHuber: return f(Huber{loss.parameter});
+    case LossKind::kQuantile: return f(Quantile{loss.parameter});
+    case LossKind::kExpectile: return f(Expectile{loss.parameter});
+    case LossKind::kTweedie: return f(Tweedie{loss.parameter});
+    case LossKind::kLogCosh: return f(LogCosh{});
+    case LossKind::kMape: return f(Mape{});
+    case LossKind::kFocal: return f(Focal{loss.parameter});
     default: return f(Squared{});
   }
 }
 
-inline Extent extent_any(LossKind kind, const Rows& rows) {
-  return with_loss(kind, [&](auto loss) { return loss_extent<decltype(loss)>(rows); });
+inline Extent extent_any(AnyLoss loss, const Rows& rows) {
+  return with_loss(loss, [&](auto loss) { return loss_extent(loss, rows); });
 }
 
-inline RecordSums records_any(LossKind kind, const Rows& rows, double gradient_scale, double hessian_scale, int record_size, void* out) {
-  return with_loss(kind, [&](auto loss) {
-    using Loss = decltype(loss);
-    return record_size == sizeof(Pair) ? loss_records<Loss>(rows, gradient_scale, hessian_scale, static_cast<Pair*>(out))
-                                       : loss_records<Loss>(rows, gradient_scale, hessian_scale, static_cast<Single*>(out));
+inline RecordSums records_any(AnyLoss loss, const Rows& rows, double gradient_scale, double hessian_scale, int record_size, void* out) {
+  return with_loss(loss, [&](auto loss) {
+    return record_size == sizeof(Pair) ? loss_records(loss, rows, gradient_scale, hessian_scale, static_cast<Pair*>(out))
+                                       : loss_records(loss, rows, gradient_scale, hessian_scale, static_cast<Single*>(out));
   });
 }
 
-inline void values_any(LossKind kind, const Rows& rows, double* out) {
-  with_loss(kind, [&](auto loss) { loss_values<decltype(loss)>(rows, out); });
+inline void values_any(AnyLoss loss, const Rows& rows, double* out) {
+  with_loss(loss, [&](auto loss) { loss_values(loss, rows, out); });
 }
 
-// Records from gradients and hessians that are already there (a loss written in NumPy).
+inline void gradients_any(AnyLoss loss, const Rows& rows, double* gradient, double* hessian) {
+  with_loss(loss, [&](auto loss) { loss_gradients(loss, rows, gradient, hessian); });
+}
+
+// Gradients and hessians that are already there (a loss written in NumPy) as a loss of their own: the rows' y and raw.
+struct Given {
+  void gradients(f64x4 gradient, f64x4 hessian, f64x4& g, f64x4& h) const { g = gradient, h = hessian; }
+};
+
+// Records from gradients and hessians; all hessians are one where they are null.
 inline RecordSums records_of(const double* g, const double* h, int64_t n, double gradient_scale, double hessian_scale, int record_size,
                              void* out) {
-  RecordSums sums;
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t gi = to_int(splat(g[i] * gradient_scale))[0], hi = h ? to_int(splat(h[i] * hessian_scale))[0] : 1;
-    sums.abs_gradient += gi < 0 ? -gi : gi, sums.gradient += gi, sums.hessian += hi;
-    if (record_size == sizeof(Pair)) {
-      static_cast<Pair*>(out)[i] = Pair{int32_t(gi), uint32_t(hi)};
-    } else {
-      static_cast<Single*>(out)[i] = Single{int32_t(gi)};
-    }
-  }
+  const Rows rows{g, h ? h : g, nullptr, n};
+  if (record_size == sizeof(Pair)) return loss_records(Given{}, rows, gradient_scale, hessian_scale, static_cast<Pair*>(out));
+  RecordSums sums = loss_records(Given{}, rows, gradient_scale, 0.0, static_cast<Single*>(out));
+  sums.hessian = n;
   return sums;
 }
 

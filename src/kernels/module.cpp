@@ -123,9 +123,9 @@ Rows part_of(const Rows& rows, int64_t begin, int64_t end) {
   return {rows.y + begin, rows.raw + begin, rows.weight ? rows.weight + begin : nullptr, end - begin};
 }
 
-LossKind as_loss(int kind) {
-  require(kind >= 0 && kind <= int(LossKind::kLogistic), "no such loss");
-  return LossKind(kind);
+AnyLoss as_loss(int kind, double parameter) {
+  require(kind >= 0 && kind <= kLastLoss, "no such loss");
+  return {LossKind(kind), parameter};
 }
 
 constexpr int64_t kRowBlock = 8192;
@@ -154,19 +154,30 @@ std::tuple<int64_t, int64_t, int64_t> sum_over_rows(int64_t n, int n_threads, F&
   return {sums.abs_gradient, sums.gradient, sums.hessian};
 }
 
-std::pair<double, double> loss_extent_py(int kind, In<double> y, In<double> raw, Weight weight, int n_threads) {
-  const Rows rows = as_rows(y, raw, weight);
-  const LossKind loss = as_loss(kind);
+// Calls f(begin, end) -> Extent for blocks of rows and joins the answers.
+template <class F>
+std::pair<double, double> extent_over_rows(int64_t n, int n_threads, F&& f) {
   std::mutex joining;
   Extent extent;
-  over_rows(rows.n, n_threads, [&](int64_t begin, int64_t end) {
-    const Extent part = extent_any(loss, part_of(rows, begin, end));
+  over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
+    const Extent part = f(begin, end);
     std::lock_guard<std::mutex> guard(joining);
     // A NaN, once met, stays.
     auto join = [](double a, double b) { return a != a || a >= b ? a : b; };
     extent = {join(extent.gradient, part.gradient), join(extent.hessian, part.hessian)};
   });
   return {extent.gradient, extent.hessian};
+}
+
+std::pair<double, double> loss_extent_py(int kind, In<double> y, In<double> raw, Weight weight, int n_threads, double parameter) {
+  const Rows rows = as_rows(y, raw, weight);
+  const AnyLoss loss = as_loss(kind, parameter);
+  return extent_over_rows(rows.n, n_threads, [&](int64_t begin, int64_t end) { return extent_any(loss, part_of(rows, begin, end)); });
+}
+
+std::pair<double, double> array_extent(In<double> gradients, In<double> hessians, int n_threads) {
+  const Rows rows = as_rows(gradients, hessians, std::nullopt);
+  return extent_over_rows(rows.n, n_threads, [&](int64_t begin, int64_t end) { return loss_extent(Given{}, part_of(rows, begin, end)); });
 }
 
 int record_size_of(const Bytes& records, int64_t n) {
@@ -176,9 +187,9 @@ int record_size_of(const Bytes& records, int64_t n) {
 }
 
 std::tuple<int64_t, int64_t, int64_t> loss_records_py(int kind, In<double> y, In<double> raw, Weight weight, double gradient_scale,
-                                                      double hessian_scale, Bytes out, int n_threads) {
+                                                      double hessian_scale, Bytes out, int n_threads, double parameter) {
   const Rows rows = as_rows(y, raw, weight);
-  const LossKind loss = as_loss(kind);
+  const AnyLoss loss = as_loss(kind, parameter);
   const int size = record_size_of(out, rows.n);
   return sum_over_rows(rows.n, n_threads, [&](int64_t begin, int64_t end) {
     return records_any(loss, part_of(rows, begin, end), gradient_scale, hessian_scale, size, out.data() + begin * size);
@@ -196,11 +207,21 @@ std::tuple<int64_t, int64_t, int64_t> array_records(In<double> gradients, Weight
   });
 }
 
-void loss_values_py(int kind, In<double> y, In<double> raw, Weight weight, Out<double> out, int n_threads) {
+void loss_values_py(int kind, In<double> y, In<double> raw, Weight weight, Out<double> out, int n_threads, double parameter) {
   const Rows rows = as_rows(y, raw, weight);
   require(int64_t(out.size()) == rows.n, "out must have one value for each row");
-  const LossKind loss = as_loss(kind);
+  const AnyLoss loss = as_loss(kind, parameter);
   over_rows(rows.n, n_threads, [&](int64_t begin, int64_t end) { values_any(loss, part_of(rows, begin, end), out.data() + begin); });
+}
+
+void loss_gradients_py(int kind, In<double> y, In<double> raw, Weight weight, Out<double> gradients, Out<double> hessians, int n_threads,
+                       double parameter) {
+  const Rows rows = as_rows(y, raw, weight);
+  require(int64_t(gradients.size()) == rows.n && int64_t(hessians.size()) == rows.n, "out must have one value for each row");
+  const AnyLoss loss = as_loss(kind, parameter);
+  over_rows(rows.n, n_threads, [&](int64_t begin, int64_t end) {
+    gradients_any(loss, part_of(rows, begin, end), gradients.data() + begin, hessians.data() + begin);
+  });
 }
 
 void check_classes(const In<double>& y, int n_classes) {
@@ -846,12 +867,15 @@ NB_MODULE(SAPWOOD_MODULE, m) {
   });
 
   const auto release = nb::call_guard<nb::gil_scoped_release>();
-  m.def("loss_extent", &loss_extent_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "n_threads"_a, release);
+  m.def("loss_extent", &loss_extent_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "n_threads"_a, "parameter"_a = 0.0, release);
+  m.def("array_extent", &array_extent, "gradients"_a, "hessians"_a, "n_threads"_a, release);
+  m.def("loss_gradients", &loss_gradients_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "gradients"_a, "hessians"_a, "n_threads"_a,
+        "parameter"_a = 0.0, release);
   m.def("loss_records", &loss_records_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "gradient_scale"_a, "hessian_scale"_a, "out"_a,
-        "n_threads"_a, release);
+        "n_threads"_a, "parameter"_a = 0.0, release);
   m.def("array_records", &array_records, "gradients"_a, "hessians"_a.none(), "gradient_scale"_a, "hessian_scale"_a, "out"_a, "n_threads"_a,
         release);
-  m.def("loss_values", &loss_values_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "out"_a, "n_threads"_a, release);
+  m.def("loss_values", &loss_values_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "out"_a, "n_threads"_a, "parameter"_a = 0.0, release);
   m.def("softmax_records", &softmax_records_py, "y"_a, "raw"_a, "weight"_a.none(), "gradient_scale"_a, "hessian_scale"_a, "out"_a,
         "first"_a, "last"_a, "n_threads"_a, release);
   m.def("softmax_values", &softmax_values_py, "y"_a, "raw"_a, "weight"_a.none(), "out"_a, "n_threads"_a, release);
@@ -869,6 +893,16 @@ NB_MODULE(SAPWOOD_MODULE, m) {
         leaf_quantiles(leaf_of_row.data(), rows.n, int64_t(out.size()), rows.y, rows.raw, rows.weight, quantile, n_threads, out.data());
       },
       "leaf_of_row"_a, "y"_a, "raw"_a, "weight"_a.none(), "quantile"_a, "out"_a, "n_threads"_a, release);
+  m.def(
+      "leaf_huber",
+      [](In<uint32_t> leaf_of_row, In<double> y, In<double> raw, Weight weight, double delta, Out<double> out, int n_threads) {
+        const Rows rows = as_rows(y, raw, weight);
+        require(delta > 0 && std::isfinite(delta), "delta must be positive");
+        require(int64_t(leaf_of_row.size()) == rows.n, "leaf_of_row and y must have the same length");
+        for (int64_t i = 0; i < rows.n; ++i) require(leaf_of_row.data()[i] < out.size(), "leaf out of range");
+        leaf_huber(leaf_of_row.data(), rows.n, int64_t(out.size()), rows.y, rows.raw, rows.weight, delta, n_threads, out.data());
+      },
+      "leaf_of_row"_a, "y"_a, "raw"_a, "weight"_a.none(), "delta"_a, "out"_a, "n_threads"_a, release);
   m.def("pair_gradients", &pair_gradients_py, "measure"_a, "gain"_a, "raw"_a, "weight"_a.none(), "begin"_a, "unit"_a, "truncation"_a,
         "steepness"_a, "normalize"_a, "gradient"_a, "hessian"_a, "n_threads"_a, release);
   m.def("listwise_gradients", &listwise_gradients_py, "gain"_a, "raw"_a, "weight"_a.none(), "begin"_a, "unit"_a, "gradient"_a, "hessian"_a,

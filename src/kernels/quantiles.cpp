@@ -317,43 +317,93 @@ std::vector<double> cut_points(const Distinct& column, int max_bins) {
   return cuts;
 }
 
-void leaf_quantiles(const uint32_t* leaf_of_row, int64_t n, int64_t n_leaves, const double* y, const double* raw, const double* weight,
-                    double quantile, int n_threads, double* out) {
+namespace {
+
+struct Residual {
+  double value, weight;
+  bool operator<(const Residual& other) const { return value < other.value || (value == other.value && weight < other.weight); }
+};
+
+// Calls f(first, last) -> double with the residuals y - raw of each leaf's rows; a leaf without rows gets zero.
+template <class F>
+void for_each_leaf(const uint32_t* leaf_of_row, int64_t n, int64_t n_leaves, const double* y, const double* raw, const double* weight,
+                   int n_threads, double* out, F&& f) {
   std::vector<int64_t> begin(n_leaves + 1);
   for (int64_t i = 0; i < n; ++i) ++begin[leaf_of_row[i] + 1];
   std::partial_sum(begin.begin(), begin.end(), begin.begin());
-  std::vector<std::pair<double, double>> rows(n);  // residual, weight
+  std::vector<Residual> rows(n);
   std::vector<int64_t> at(begin.begin(), begin.end() - 1);
   for (int64_t i = 0; i < n; ++i) rows[at[leaf_of_row[i]]++] = {y[i] - raw[i], weight ? weight[i] : 1.0};
   parallel(n_threads, n_leaves, [&](int, Tasks& tasks) {
     for (int64_t leaf; (leaf = tasks.claim()) >= 0;) {
-      auto* first = rows.data() + begin[leaf];
-      auto* last = rows.data() + begin[leaf + 1];
-      out[leaf] = 0;
-      if (first == last) continue;
-      double low, high;
-      if (!weight) {
-        const double rank = quantile * double(last - first);
-        const int64_t k = std::clamp<int64_t>(int64_t(std::ceil(rank)) - 1, 0, last - first - 1);
-        std::nth_element(first, first + k, last);
-        low = high = first[k].first;
-        if (double(k + 1) <= rank && first + k + 1 < last) high = std::min_element(first + k + 1, last)->first;
-      } else {
-        std::sort(first, last);
-        double total = 0, sum = 0;
-        for (auto* r = first; r < last; ++r) total += r->second;
-        auto* r = first;
-        while (r + 1 < last && sum + r->second < quantile * total) sum += r++->second;
-        low = high = r->first;
-        if (sum + r->second <= quantile * total) {
-          do ++r;
-          while (r < last && r->second == 0);
-          if (r < last) high = r->first;
-        }
-      }
-      out[leaf] = low / 2 + high / 2;
+      const bool empty = begin[leaf] == begin[leaf + 1];
+      out[leaf] = empty ? 0.0 : f(rows.data() + begin[leaf], rows.data() + begin[leaf + 1]);
     }
   });
+}
+
+double quantile_of(Residual* first, Residual* last, bool weighted, double quantile) {
+  double low, high;
+  if (!weighted) {
+    const double rank = quantile * double(last - first);
+    const int64_t k = std::clamp<int64_t>(int64_t(std::ceil(rank)) - 1, 0, last - first - 1);
+    std::nth_element(first, first + k, last);
+    low = high = first[k].value;
+    if (double(k + 1) <= rank && first + k + 1 < last) high = std::min_element(first + k + 1, last)->value;
+  } else {
+    std::sort(first, last);
+    double total = 0, sum = 0;
+    for (auto* r = first; r < last; ++r) total += r->weight;
+    auto* r = first;
+    while (r + 1 < last && sum + r->weight < quantile * total) sum += r++->weight;
+    low = high = r->value;
+    if (sum + r->weight <= quantile * total) {
+      do ++r;
+      while (r < last && r->weight == 0);
+      if (r < last) high = r->value;
+    }
+  }
+  return low / 2 + high / 2;
+}
+
+// A root of the falling, piecewise linear function step -> sum(weight * clip(value - step, -delta, delta)), by Newton's steps within a
+// bracket. The sums are of integers: the order of rows leaves no trace.
+double huber_of(Residual* first, Residual* last, bool weighted, double delta) {
+  double low = first->value, high = low, top = 0;
+  for (auto* r = first; r < last; ++r) low = std::min(low, r->value), high = std::max(high, r->value), top = std::max(top, r->weight);
+  const double reach = std::min(delta, high - low);  // the most that a row can pull
+  if (top == 0 || reach == 0) return low;
+  const double unit = std::ldexp(1.0, 61 - std::ilogb(double(last - first)));  // so that all rows together fit a word
+  double step = quantile_of(first, last, weighted, 0.5);
+  for (int turn = 0; turn < 100; ++turn) {
+    int64_t pull = 0, inside = 0;
+    for (auto* r = first; r < last; ++r) {
+      const double d = r->value - step, clipped = std::clamp(d, -delta, delta), share = r->weight / top * unit;
+      pull += int64_t(clipped / reach * share);
+      if (d == clipped) inside += int64_t(share);
+    }
+    if (pull == 0) break;
+    (pull > 0 ? low : high) = step;
+    double next = step + reach * (double(pull) / double(inside));
+    if (inside == 0 || next <= low || next >= high) next = low / 2 + high / 2;
+    if (next == step || next == low || next == high) break;
+    step = next;
+  }
+  return step;
+}
+
+}  // namespace
+
+void leaf_quantiles(const uint32_t* leaf_of_row, int64_t n, int64_t n_leaves, const double* y, const double* raw, const double* weight,
+                    double quantile, int n_threads, double* out) {
+  for_each_leaf(leaf_of_row, n, n_leaves, y, raw, weight, n_threads, out,
+                [&](Residual* first, Residual* last) { return quantile_of(first, last, weight != nullptr, quantile); });
+}
+
+void leaf_huber(const uint32_t* leaf_of_row, int64_t n, int64_t n_leaves, const double* y, const double* raw, const double* weight,
+                double delta, int n_threads, double* out) {
+  for_each_leaf(leaf_of_row, n, n_leaves, y, raw, weight, n_threads, out,
+                [&](Residual* first, Residual* last) { return huber_of(first, last, weight != nullptr, delta); });
 }
 
 double exact_sum(const double* x, int64_t n, int n_threads) {

@@ -46,6 +46,10 @@ std::vector<SortedColumn> sort_columns(const Table& table, int n_threads);
 void leaf_quantiles(const uint32_t* leaf_of_row, int64_t n, int64_t n_leaves, const double* y, const double* raw, const double* weight,
                     double quantile, int n_threads, double* out);
 
+// The step of each leaf with the least Huber loss: where sum(weight * clip(y - raw - step, -delta, delta)) is zero.
+void leaf_huber(const uint32_t* leaf_of_row, int64_t n, int64_t n_leaves, const double* y, const double* raw, const double* weight,
+                double delta, int n_threads, double* out);
+
 // The sum of n numbers, correctly rounded to about 2^-60 of the largest: an integer sum, so that the order leaves no trace.
 double exact_sum(const double* x, int64_t n, int n_threads);
 

@@ -5,7 +5,20 @@ How to read the source: `estimators` (what users call) -> `boosting` (the round 
 """
 
 from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor
+from sapwood.losses import Loss
+from sapwood.losses.check import check_loss
+from sapwood.losses.registry import register_loss
 from sapwood.model import Model, ModelFormatError
 
 __version__ = "0.1.0"
-__all__ = ["BoostingClassifier", "BoostingRanker", "BoostingRegressor", "Model", "ModelFormatError", "__version__"]
+__all__ = [
+    "BoostingClassifier",
+    "BoostingRanker",
+    "BoostingRegressor",
+    "Loss",
+    "Model",
+    "ModelFormatError",
+    "__version__",
+    "check_loss",
+    "register_loss",
+]

@@ -12,8 +12,10 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
-from sapwood.losses import OLDER_NAMES, RANKING, REGRESSION
+from sapwood.losses import OLDER_NAMES, RANKING, REGRESSION, TWO_CLASSES, Loss
+from sapwood.losses.aft import DISTRIBUTIONS
 from sapwood.losses.ranking import MEASURES
+from sapwood.losses.registry import REGISTERED
 from sapwood.modes import BOOSTING
 from sapwood.sampling.rows import SAMPLINGS
 from sapwood.trees.frontier import FRONTIERS
@@ -35,12 +37,22 @@ class Number(Interval):
         return not isinstance(value, bool) and super().is_satisfied_by(value)
 
 
+class LossNames(StrOptions):
+    """The names of a table of losses, and of those that users registered."""
+
+    def is_satisfied_by(self, value: Any) -> bool:
+        return super().is_satisfied_by(value) or (isinstance(value, str) and value in REGISTERED)
+
+    def __str__(self) -> str:
+        return str(StrOptions(self.options | set(REGISTERED)))
+
+
 def _positive(kind: type, closed: str = "left", low: float = 1, high: float | None = None) -> Number:
     return Number(kind, low, high, closed=closed)
 
 
 REGRESSION_LOSSES = {*REGRESSION, "least_squares", "least_absolute_deviation"}
-CLASSIFICATION_LOSSES = {"log_loss", *(old for old, new in OLDER_NAMES.items() if new == "log_loss")}
+CLASSIFICATION_LOSSES = {*TWO_CLASSES, *(old for old, new in OLDER_NAMES.items() if new == "log_loss")}
 
 COMMON = {
     "learning_rate": Parameter(0.1, [_positive(Real, "neither", 0)], "What each tree's leaf values are multiplied by."),
@@ -57,7 +69,7 @@ COMMON = {
     "missing": Parameter(None, [Real, str, list, tuple, None], "A value, or several, that mean missing, besides NaN, None, NA and what is masked."),
     "sparse_absent": Parameter("zero", [StrOptions({"zero", "missing"})], "What entries mean that a sparse table does not have: zero, or missing."),
     "warm_start": Parameter(False, ["boolean"], "Whether `fit` goes on from the last model."),
-    "early_stopping": Parameter("auto", [StrOptions({"auto"}), "boolean"], "Whether to stop when the score no longer improves; 'auto': with X_val, or above 10,000 rows."),
+    "early_stopping": Parameter("auto", [StrOptions({"auto"}), "boolean"], "Whether to stop when the score no longer improves; 'auto': with X_val, or above 10,000 rows if there is something to watch."),
     "scoring": Parameter("loss", [str, callable, None], "What early stopping watches: 'loss', the name of a metric (sapwood.metrics), or any scikit-learn scorer; None for the estimator's own."),
     "validation_fraction": Parameter(0.1, [_positive(RealNotInt, "neither", 0, 1), _positive(Integral), None], "The share (or number) of rows kept aside for early stopping; None: watch the training score."),
     "validation_split": Parameter(None, ["cv_object"], "A splitter of scikit-learn (or an iterable of pairs) whose last split says which rows are kept aside, instead of validation_fraction; `fit` takes `groups` for it."),
@@ -96,16 +108,22 @@ COMMON = {
 }  # fmt: skip
 
 REGRESSOR = {
-    "loss": Parameter("squared_error", [StrOptions(REGRESSION_LOSSES)], "squared_error, absolute_error, poisson or gamma."),
-    "quantile": Parameter(None, [None, Number(Real, 0, 1, closed="both")], "Not yet: leave at None."),
+    "loss": Parameter("squared_error", [LossNames(REGRESSION_LOSSES), Loss, callable], f"{', '.join(REGRESSION)}, a registered name, a `Loss`, or a function (y, raw) -> (gradient, hessian)."),
+    "quantile": Parameter(None, [None, Number(Real, 0, 1, closed="both")], "loss='quantile': which; None is the median."),
+    "expectile": Parameter(0.5, [Number(Real, 0, 1, closed="neither")], "loss='expectile': the weight of targets above the prediction."),
+    "huber_delta": Parameter(1.0, [_positive(Real, "neither", 0)], "loss='huber': where squared error ends and absolute error begins."),
+    "tweedie_power": Parameter(1.5, [Number(Real, 1, 2, closed="neither")], "loss='tweedie': variance is the mean to this power: near 1 as poisson's, near 2 as gamma's."),
+    "aft_distribution": Parameter("normal", [StrOptions(set(DISTRIBUTIONS))], "loss='aft': the distribution of the logarithm of times around its prediction."),
+    "aft_sigma": Parameter(1.0, [_positive(Real, "neither", 0)], "loss='aft': the scale of that distribution."),
     **COMMON,
-}
+}  # fmt: skip
 CLASSIFIER = {
-    "loss": Parameter("log_loss", [StrOptions(CLASSIFICATION_LOSSES)], "log_loss, for two classes or more."),
+    "loss": Parameter("log_loss", [LossNames(CLASSIFICATION_LOSSES), Loss, callable], "log_loss or focal, for two classes or more, a registered name, a `Loss`, or a function (y, raw) -> (gradient, hessian)."),
+    "focal_gamma": Parameter(2.0, [_positive(Real, low=0)], "loss='focal': 0 is log_loss; the larger, the less rows count that are nearly right."),
     **COMMON,
     "stratified": Parameter(False, ["boolean"], "sampling='uniform': whether the share `subsample` holds for the rows of each class."),
     "class_weight": Parameter(None, [dict, StrOptions({"balanced"}), None], "Weights of classes; 'balanced': inverse to their frequency."),
-}
+}  # fmt: skip
 RANKER = {
     "loss": Parameter(
         "lambdamart",

@@ -20,9 +20,10 @@ sizes = pytest.mark.parametrize("n", [1, 3, 4, 5, 8191, 8193, 20_001])
 def rows_of(name, n, is_weighted, seed=0):
     """Targets, raw predictions and weights that fit a loss."""
     rng = np.random.default_rng(seed)
-    y = {"log_loss": rng.integers(0, 2, n).astype(float), "poisson": rng.poisson(2.0, n).astype(float)}.get(name, rng.gamma(2.0, size=n))
+    labels, counts = rng.integers(0, 2, n).astype(float), rng.poisson(2.0, n).astype(float)
+    y = {"log_loss": labels, "focal": labels, "poisson": counts, "tweedie": counts}.get(name, rng.gamma(2.0, size=n))
     raw = rng.normal(size=n)
-    if name == "absolute_error":
+    if name in ("absolute_error", "quantile", "mape", "huber"):
         raw[::5] = y[::5]  # where the gradient is zero
     return y, raw, rng.uniform(0, 2, n) if is_weighted else None
 
@@ -48,7 +49,7 @@ class TestLossRecords:
     def test_pairs(self, kernels, name, is_weighted, n):
         y, raw, weight = rows_of(name, n, is_weighted)
         out = np.zeros(n, dtype=PAIR)
-        sums = kernels.loss_records(twin.KINDS[name], y, raw, weight, *SCALES, out.view(np.uint8), 2)
+        sums = kernels.loss_records(twin.KINDS[name], y, raw, weight, *SCALES, out.view(np.uint8), 2, twin.FORMULAS[name].parameter)
         assert_within_a_unit(out["gradient"], times(twin.FORMULAS[name].gradient(y, raw), weight) * SCALES[0])
         assert_within_a_unit(out["hessian"], times(twin.FORMULAS[name].hessian(y, raw), weight) * SCALES[1])
         assert_sums(sums, out["gradient"], out["hessian"])
@@ -58,7 +59,7 @@ class TestLossRecords:
     def test_singles(self, kernels, name, n):
         y, raw, _ = rows_of(name, n, False)
         out = np.zeros(n, dtype=np.int32)
-        sums = kernels.loss_records(twin.KINDS[name], y, raw, None, SCALES[0], 0.0, out.view(np.uint8), 2)
+        sums = kernels.loss_records(twin.KINDS[name], y, raw, None, SCALES[0], 0.0, out.view(np.uint8), 2, twin.FORMULAS[name].parameter)
         assert_within_a_unit(out, twin.FORMULAS[name].gradient(y, raw) * SCALES[0])
         assert_sums(sums, out, np.zeros(n))
 
@@ -67,9 +68,9 @@ class TestLossRecords:
     @sizes
     def test_extent(self, kernels, name, is_weighted, n):
         y, raw, weight = rows_of(name, n, is_weighted)
-        extent = kernels.loss_extent(twin.KINDS[name], y, raw, weight, 2)
-        expected = [np.abs(times(f(y, raw), weight)).max() for f in twin.FORMULAS[name][1:]]
-        np.testing.assert_allclose(extent, expected, rtol=1e-14)
+        extent = kernels.loss_extent(twin.KINDS[name], y, raw, weight, 2, twin.FORMULAS[name].parameter)
+        expected = [np.abs(times(f(y, raw), weight)).max() for f in twin.FORMULAS[name][1:3]]
+        np.testing.assert_allclose(extent, expected, rtol=2e-14)
 
     @pytest.mark.parametrize("n", [3, 4, 20_001])
     @pytest.mark.parametrize("row", [0, -1])
@@ -86,20 +87,32 @@ class TestLossRecords:
         for n in (1, 3, 4, 5, 20_001):
             y, raw, weight = rows_of(name, n, is_weighted)
             out = np.full(n, np.nan)
-            kernels.loss_values(twin.KINDS[name], y, raw, weight, out, 2)
+            kernels.loss_values(twin.KINDS[name], y, raw, weight, out, 2, twin.FORMULAS[name].parameter)
             np.testing.assert_allclose(out, times(twin.FORMULAS[name].value(y, raw), weight), rtol=1e-13, atol=1e-15)
+
+    @losses
+    @weighted
+    def test_gradients(self, kernels, name, is_weighted):
+        for n in (1, 3, 4, 5, 20_001):
+            y, raw, weight = rows_of(name, n, is_weighted)
+            gradient, hessian = np.full((2, n), np.nan)
+            kernels.loss_gradients(twin.KINDS[name], y, raw, weight, gradient, hessian, 2, twin.FORMULAS[name].parameter)
+            np.testing.assert_allclose(gradient, times(twin.FORMULAS[name].gradient(y, raw), weight), rtol=1e-12, atol=4e-15)
+            np.testing.assert_allclose(hessian, times(twin.FORMULAS[name].hessian(y, raw), weight), rtol=1e-11, atol=4e-15)
 
     @losses
     def test_a_row_does_not_depend_on_its_neighbours(self, kernels, name):
         y, raw, weight = rows_of(name, 11, True)
         out, one = np.zeros(11, dtype=PAIR), np.zeros(1, dtype=PAIR)
-        kernels.loss_records(twin.KINDS[name], y, raw, weight, *SCALES, out.view(np.uint8), 1)
+        kernels.loss_records(twin.KINDS[name], y, raw, weight, *SCALES, out.view(np.uint8), 1, twin.FORMULAS[name].parameter)
         for i in range(11):
             row = slice(i, i + 1)
-            kernels.loss_records(twin.KINDS[name], y[row], raw[row], weight[row], *SCALES, one.view(np.uint8), 1)
+            kernels.loss_records(
+                twin.KINDS[name], y[row], raw[row], weight[row], *SCALES, one.view(np.uint8), 1, twin.FORMULAS[name].parameter
+            )
             assert one[0] == out[i]
 
-    @pytest.mark.parametrize("call", ["records", "extent", "values"])
+    @pytest.mark.parametrize("call", ["records", "extent", "values", "gradients"])
     def test_bad_arguments(self, kernels, call):
         y, raw, records, values = np.zeros(4), np.zeros(4), np.zeros(32, dtype=np.uint8), np.zeros(4)
 
@@ -108,11 +121,17 @@ class TestLossRecords:
                 return kernels.loss_records(kind, y, raw, weight, 1.0, 1.0, records, 1)
             if call == "extent":
                 return kernels.loss_extent(kind, y, raw, weight, 1)
+            if call == "gradients":
+                return kernels.loss_gradients(kind, y, raw, weight, values, values.copy(), 1)
             return kernels.loss_values(kind, y, raw, weight, values, 1)
 
         run()
-        bad = [{"kind": -1}, {"kind": 5}, {"y": np.zeros(3)}, {"raw": np.zeros(5)}, {"weight": np.zeros(3)}]
-        bad += {"records": [{"records": np.zeros(31, dtype=np.uint8)}], "values": [{"values": np.zeros(3)}]}.get(call, [])
+        bad = [{"kind": -1}, {"kind": len(twin.FORMULAS)}, {"y": np.zeros(3)}, {"raw": np.zeros(5)}, {"weight": np.zeros(3)}]
+        bad += {
+            "records": [{"records": np.zeros(31, dtype=np.uint8)}],
+            "values": [{"values": np.zeros(3)}],
+            "gradients": [{"values": np.zeros(3)}],
+        }.get(call, [])
         for change in bad:
             with pytest.raises(ValueError):
                 run(**change)
@@ -137,6 +156,22 @@ class TestArrayRecords:
             kernels.array_records(np.zeros(3), np.zeros(2), 1.0, 1.0, np.zeros(24, dtype=np.uint8), 1)
         with pytest.raises(ValueError, match="4 or 8 bytes"):
             kernels.array_records(np.zeros(3), None, 1.0, 1.0, np.zeros(20, dtype=np.uint8), 1)
+
+
+class TestArrayExtent:
+    @pytest.mark.parametrize("n", [1, 5, 20_001])
+    def test_largest(self, kernels, n):
+        rng = np.random.default_rng(n)
+        gradient, hessian = rng.normal(size=n), rng.random(n)
+        assert kernels.array_extent(gradient, hessian, 2) == (np.abs(gradient).max(), hessian.max())
+        for broken in (gradient, hessian):
+            broken[-1] = np.nan
+            assert not np.isfinite(kernels.array_extent(gradient, hessian, 2)).all()
+            broken[-1] = 0.0
+
+    def test_bad_arguments(self, kernels):
+        with pytest.raises(ValueError, match="same length"):
+            kernels.array_extent(np.zeros(3), np.zeros(2), 1)
 
 
 class TestSoftmax:
@@ -315,6 +350,51 @@ class TestLeafQuantiles:
             self.quantiles(kernels, [0, 1, 2], y, y, None, 0.5, 2)
         with pytest.raises(ValueError, match="same length"):
             self.quantiles(kernels, [0, 0], y, y, None, 0.5, 1)
+
+
+class TestLeafHuber:
+    def steps(self, kernels, leaf, y, raw, weight, delta, n_leaves, n_threads=1):
+        out = np.full(n_leaves, np.nan)
+        kernels.leaf_huber(np.asarray(leaf, dtype=np.uint32), y, raw, weight, delta, out, n_threads)
+        return out
+
+    @given(data=st.data(), delta=st.sampled_from([0.1, 1.0, 5.0, 1e100]))
+    def test_equals_twin_in_each_leaf(self, kernels, data, delta):
+        n = data.draw(st.integers(1, 40))
+        rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+        leaf, y, raw, weight = rng.integers(0, 3, n), rng.normal(size=n) * 3, rng.normal(size=n), rng.uniform(0.1, 4, n)
+        for given_weight in (None, weight):
+            got = self.steps(kernels, leaf, y, raw, given_weight, delta, 3)
+            for k in range(3):
+                inside = leaf == k
+                own = np.ones(n) if given_weight is None else weight
+                if not inside.any():
+                    assert got[k] == 0
+                    continue
+                loss = lambda step, inside=inside, own=own: (own[inside] * huber((y - raw)[inside] - step, delta)).sum()  # noqa: E731
+                best = loss(twin.huber_step((y - raw)[inside], own[inside], delta))
+                assert loss(got[k]) <= best * (1 + 1e-12) + 1e-15
+
+    def test_order_and_threads_leave_no_trace(self, kernels):
+        rng = np.random.default_rng(0)
+        leaf, y, weight = rng.integers(0, 30, 2000), rng.normal(size=2000), rng.random(2000)
+        order = rng.permutation(2000)
+        for given_weight in (None, weight):
+            once = self.steps(kernels, leaf, y, np.zeros(2000), given_weight, 0.5, 30)
+            turned = given_weight if given_weight is None else weight[order]
+            again = self.steps(kernels, leaf[order], y[order], np.zeros(2000), turned, 0.5, 30, n_threads=3)
+            np.testing.assert_array_equal(once, again)
+
+    def test_bad_arguments(self, kernels):
+        y = np.zeros(3)
+        for leaf, delta, message in (([0, 1, 2], 1.0, "leaf out of range"), ([0, 0], 1.0, "same length"), ([0, 0, 0], 0.0, "positive")):
+            with pytest.raises(ValueError, match=message):
+                self.steps(kernels, leaf, y, y, None, delta, 2)
+
+
+def huber(d, delta):
+    size = np.abs(d)
+    return np.where(size <= delta, d**2 / 2, delta * (size - delta / 2))
 
 
 class TestAddLeafValues:

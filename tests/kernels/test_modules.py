@@ -5,7 +5,7 @@ import pytest
 
 from tests.kernels.binned import WIDE, Binned, Gradients
 from tests.kernels.conftest import MODULES
-from tests.reference.gradients import KINDS
+from tests.reference.gradients import FORMULAS, KINDS
 
 
 def assert_same_bits(compute):
@@ -21,20 +21,21 @@ def spread(seed, n=5003):
     return rng.normal(size=n) * 10.0 ** rng.uniform(-8, 2.5, n)
 
 
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_losses(kind):
+@pytest.mark.parametrize("name", KINDS)
+def test_losses(name):
+    kind, parameter = KINDS[name], FORMULAS[name].parameter
     raw = spread(0)
     y, weight = np.abs(spread(1)), np.random.default_rng(2).random(len(raw))
-    if kind == KINDS["log_loss"]:
+    if name in ("log_loss", "focal"):
         y = (y > 0.01).astype(float)
-    if kind == KINDS["gamma"]:
+    if name == "gamma":
         raw = np.clip(raw, -600, None)
 
     def compute(kernels):
         values, records = np.empty(len(raw)), np.zeros(2 * len(raw), dtype=np.int32)
-        kernels.loss_values(kind, y, raw, weight, values, 1)
-        extent = kernels.loss_extent(kind, y, raw, weight, 1)
-        kernels.loss_records(kind, y, raw, weight, *(2.0**29 / np.maximum(extent, 1e-9)), records.view(np.uint8), 1)
+        kernels.loss_values(kind, y, raw, weight, values, 1, parameter)
+        extent = kernels.loss_extent(kind, y, raw, weight, 1, parameter)
+        kernels.loss_records(kind, y, raw, weight, *(2.0**29 / np.maximum(extent, 1e-9)), records.view(np.uint8), 1, parameter)
         return np.concatenate([values, extent, records])
 
     assert_same_bits(compute)

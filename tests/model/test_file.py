@@ -195,7 +195,9 @@ class TestCraftedArrays:
         leaf |= {name: np.zeros(3) for name in ("threshold", "bin", "left", "right", "value", "gain", "count")}
         refuse({"base_score": arrays["base_score"], "cuts": np.empty(0), "cuts_begin": np.zeros(1), **leaf}, about, "no features")
 
-    @pytest.mark.parametrize("change", [{"loss": "hinge"}, {"loss": ["log_loss"]}, {"loss": None}, {"link": "probit"}, {"link": {}}])
+    @pytest.mark.parametrize(
+        "change", [{"loss": "not a name"}, {"loss": ""}, {"loss": ["log_loss"]}, {"loss": None}, {"link": "probit"}, {"link": {}}]
+    )
     def test_losses_and_links(self, parts, change):
         arrays, about = parts
         refuse(arrays, {**about, **change}, "loss or link")

@@ -10,6 +10,23 @@ class Formulas(NamedTuple):
     value: object
     gradient: object
     hessian: object
+    parameter: float = 0.0
+
+
+GAMMA = 1.5
+
+
+def focal_value(p):
+    return -((1 - p) ** GAMMA) * np.log(p)
+
+
+def focal_slope(p):
+    return (1 - p) ** GAMMA * (GAMMA * p * np.log(p) - (1 - p))
+
+
+def focal_curve(p):
+    q = 1 - p
+    return p * q**GAMMA * ((2 * GAMMA + 1) * q + GAMMA * np.maximum(np.log(p) * (q - GAMMA * p), 0))
 
 
 # In the order of the kernels' numbers.
@@ -39,6 +56,46 @@ FORMULAS = {
         gradient=lambda y, raw: expit(raw) - y,
         hessian=lambda y, raw: expit(raw) * expit(-raw),
     ),
+    "huber": Formulas(
+        value=lambda y, raw: np.where(np.abs(raw - y) <= 0.7, (raw - y) ** 2 / 2, 0.7 * (np.abs(raw - y) - 0.35)),
+        gradient=lambda y, raw: np.clip(raw - y, -0.7, 0.7),
+        hessian=lambda y, raw: np.ones_like(raw),
+        parameter=0.7,
+    ),
+    "quantile": Formulas(
+        value=lambda y, raw: np.maximum(0.3 * (y - raw), -0.7 * (y - raw)),
+        gradient=lambda y, raw: np.where(raw > y, 0.7, np.where(raw < y, -0.3, 0.0)),
+        hessian=lambda y, raw: np.ones_like(raw),
+        parameter=0.3,
+    ),
+    "expectile": Formulas(
+        value=lambda y, raw: np.where(raw < y, 0.3, 0.7) * (raw - y) ** 2 / 2,
+        gradient=lambda y, raw: np.where(raw < y, 0.3, 0.7) * (raw - y),
+        hessian=lambda y, raw: np.where(raw < y, 0.3, 0.7),
+        parameter=0.3,
+    ),
+    "tweedie": Formulas(
+        value=lambda y, raw: np.exp(0.4 * raw) / 0.4 + y * np.exp(-0.6 * raw) / 0.6,
+        gradient=lambda y, raw: np.exp(0.4 * raw) - y * np.exp(-0.6 * raw),
+        hessian=lambda y, raw: 0.4 * np.exp(0.4 * raw) + 0.6 * y * np.exp(-0.6 * raw),
+        parameter=1.6,
+    ),
+    "log_cosh": Formulas(
+        value=lambda y, raw: np.logaddexp(raw - y, y - raw) - np.log(2),
+        gradient=lambda y, raw: np.tanh(raw - y),
+        hessian=lambda y, raw: np.tanh(raw - y) / (raw - y),
+    ),
+    "mape": Formulas(
+        value=lambda y, raw: np.abs(raw - y) / np.abs(y),
+        gradient=lambda y, raw: np.sign(raw - y) / np.abs(y),
+        hessian=lambda y, raw: 1 / np.abs(y),
+    ),
+    "focal": Formulas(
+        value=lambda y, raw: np.where(y == 1, focal_value(expit(raw)), focal_value(expit(-raw))),
+        gradient=lambda y, raw: np.where(y == 1, focal_slope(expit(raw)), -focal_slope(expit(-raw))),
+        hessian=lambda y, raw: np.where(y == 1, focal_curve(expit(raw)), focal_curve(expit(-raw))),
+        parameter=GAMMA,
+    ),
 }
 KINDS = {name: kind for kind, name in enumerate(FORMULAS)}
 
@@ -48,6 +105,18 @@ def softmax_formulas(y, raw):
     p = softmax(raw, axis=0)
     hit = y == np.arange(len(raw))[:, None]
     return logsumexp(raw, axis=0) - raw[y.astype(int), np.arange(len(y))], p - hit, p * (1 - p)
+
+
+def huber_step(values, weight, delta):
+    """Where the clipped distances of the values, times their weights, sum up to zero: by halving."""
+    low, high = values.min(), values.max()
+    for _ in range(200):
+        middle = (low + high) / 2
+        if (weight * np.clip(values - middle, -delta, delta)).sum() > 0:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2
 
 
 def quantile(values, weight, share):

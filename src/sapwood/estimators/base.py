@@ -139,7 +139,7 @@ class BaseBoosting(BaseEstimator):
         if part.weight is not None and not part.weight.all():
             part = replace(part, rows=np.flatnonzero(part.weight))
         seed = self._seed()
-        stops = self._stops_early(part.n_rows, given_validation.X, watching.callbacks)
+        stops = self._stops_early(part.n_rows, given_validation.X, watching.callbacks, loss)
         validation = None
         if given_validation.any:
             validation = self._given_validation(given_validation, schema, loss)
@@ -194,7 +194,7 @@ class BaseBoosting(BaseEstimator):
         self.train_score_, self.validation_score_ = watched(TRAIN), watched(VALIDATION)
 
     def _refuse_what_is_not_there_yet(self) -> None:
-        for name in ("categorical_features", "quantile"):
+        for name in ("categorical_features",):
             value, default = getattr(self, name, None), self._parameters.get(name)
             if value is not None and not (isinstance(value, str) and value == getattr(default, "default", None)):
                 raise ValueError(f"{name} is not supported by this version of sapwood: leave it at its default (got {value!r})")
@@ -267,14 +267,17 @@ class BaseBoosting(BaseEstimator):
             0 if self.random_state is None else int(check_random_state(self.random_state).randint(np.iinfo(np.uint32).max, dtype=np.uint64))
         )
 
-    def _stops_early(self, n_rows: int, X_val: Any, callbacks: Sequence[Callback]) -> bool:
+    def _stops_early(self, n_rows: int, X_val: Any, callbacks: Sequence[Callback], loss: Loss) -> bool:
         if self.boosting == "forest":
             if self.early_stopping is True or X_val is not None:
                 raise ValueError("boosting='forest' and early stopping do not go together: trees do not know of each other")
             return False
         if self.early_stopping == "auto":
-            asked = X_val is not None or self.validation_split is not None
-            return asked or (n_rows > AUTO_EARLY_STOPPING_ROWS and not any(isinstance(callback, EarlyStopping) for callback in callbacks))
+            if X_val is not None or self.validation_split is not None:
+                return True
+            watchable = loss.has_values or self.scoring != "loss"
+            own = any(isinstance(callback, EarlyStopping) for callback in callbacks)
+            return n_rows > AUTO_EARLY_STOPPING_ROWS and watchable and not own
         if X_val is not None and not self.early_stopping:
             raise ValueError("X_val and y_val are passed to fit while at the same time early_stopping is False: they would not be used")
         return bool(self.early_stopping)

@@ -12,7 +12,8 @@ from sklearn.utils import compute_sample_weight
 from sapwood import config
 from sapwood.checks import check_labels
 from sapwood.estimators.base import BaseBoosting
-from sapwood.losses import CLASSIFICATION, OLDER_NAMES, Loss
+from sapwood.losses import MORE_CLASSES, TWO_CLASSES, Loss
+from sapwood.losses.registry import find_loss
 from sapwood.model import Model
 from sapwood.threads import resolve_threads
 
@@ -90,14 +91,20 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
         classes, encoded = np.unique(y, return_inverse=True)
         if previous is not None and not np.array_equal(classes, self.classes_):
             raise ValueError(f"warm_start goes on with the classes {self.classes_.tolist()}, but y has {classes.tolist()}")
-        loss = OLDER_NAMES.get(str(self.loss), str(self.loss))
-        if self.loss == "binary_crossentropy" and len(classes) > 2:
+        if str(self.loss) == "binary_crossentropy" and len(classes) > 2:
             raise ValueError(f"loss='binary_crossentropy' is for two classes; y has {len(classes)}: use 'log_loss'")
-        if self.loss == "categorical_crossentropy" and len(classes) <= 2:
+        if str(self.loss) == "categorical_crossentropy" and len(classes) <= 2:
             raise ValueError(f"loss='categorical_crossentropy' is for more than two classes; y has {len(classes)}: use 'log_loss'")
         self.classes_ = classes
-        kind = loss if len(classes) <= 2 else "multinomial_log_loss"
-        return encoded.astype(np.float64), CLASSIFICATION[kind](len(classes) if len(classes) > 2 else 1)
+        n_outputs = len(classes) if len(classes) > 2 else 1
+        table, link = (TWO_CLASSES, "logit") if n_outputs == 1 else (MORE_CLASSES, "softmax")
+        loss = find_loss(self.loss, table, self, n_outputs, link)
+        if loss.n_outputs != n_outputs or loss.link != link:
+            raise ValueError(
+                f"loss={self.loss!r} has {loss.n_outputs} output(s) and the link {loss.link!r}; for {len(classes)} classes "
+                f"BoostingClassifier needs {n_outputs} and {link!r}"
+            )
+        return encoded.astype(np.float64), loss
 
     def _validation_targets(self, y: Any, n_rows: int, name: str = "y_val") -> np.ndarray:
         y = check_labels(y, n_rows, name)

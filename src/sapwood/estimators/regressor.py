@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from sapwood import config
-from sapwood.checks import check_numbers
 from sapwood.estimators.base import BaseBoosting
-from sapwood.losses import OLDER_NAMES, REGRESSION, Loss
+from sapwood.losses import REGRESSION, Loss
+from sapwood.losses.registry import find_loss
+from sapwood.metrics.concordance import concordance_index, concordance_of_times
 from sapwood.model import Model
 from sapwood.threads import resolve_threads
 
@@ -51,14 +53,22 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
         """`predict` after each round."""
         return (self._means(raw) for raw in self._staged_raw(X))
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 of the predictions; for survival losses the concordance index."""
+        check_is_fitted(self)
+        if not find_loss(self.loss, REGRESSION, self).survival:
+            return super().score(X, y, sample_weight)
+        return (concordance_index if self.model_.loss == "cox" else concordance_of_times)(y, self.predict(X))
+
     def _means(self, raw: np.ndarray) -> np.ndarray:
         return self.model_.apply_link(np.ascontiguousarray(raw), resolve_threads(self.n_jobs))[:, 0]
 
     def _targets(self, y: Any, n_rows: int, previous: Model | None) -> tuple[np.ndarray, Loss]:
-        return self._validation_targets(y, n_rows, "y"), REGRESSION[OLDER_NAMES.get(str(self.loss), str(self.loss))]()
+        loss = find_loss(self.loss, REGRESSION, self)
+        return loss.read_targets(y, n_rows, "y"), loss
 
     def _validation_targets(self, y: Any, n_rows: int, name: str = "y_val") -> np.ndarray:
-        return check_numbers(y, n_rows, name)
+        return find_loss(self.loss, REGRESSION, self).read_targets(y, n_rows, name)
 
     def _original_targets(self, y: np.ndarray) -> np.ndarray:
         return y

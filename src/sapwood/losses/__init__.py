@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 from sapwood.losses.absolute import AbsoluteError
-from sapwood.losses.base import Loss
+from sapwood.losses.aft import AcceleratedFailureTime
+from sapwood.losses.base import CUSTOM, Loss
+from sapwood.losses.cox import Cox
+from sapwood.losses.expectile import Expectile
+from sapwood.losses.focal import Focal
+from sapwood.losses.function import FunctionLoss
 from sapwood.losses.gamma import Gamma
+from sapwood.losses.huber import Huber
+from sapwood.losses.log_cosh import LogCosh
 from sapwood.losses.logistic import LogLoss
+from sapwood.losses.mape import AbsolutePercentageError
 from sapwood.losses.multinomial import MultinomialLogLoss
+from sapwood.losses.multinomial_focal import MultinomialFocal
 from sapwood.losses.poisson import Poisson
+from sapwood.losses.quantile import QuantileLoss
 from sapwood.losses.ranking import LambdaMart, ListwiseNdcg, Pairwise, RankingLoss
 from sapwood.losses.squared import SquaredError
+from sapwood.losses.tweedie import Tweedie
 
 REGRESSION: dict[str, type[Loss]] = {
     "squared_error": SquaredError,
     "absolute_error": AbsoluteError,
+    "huber": Huber,
+    "quantile": QuantileLoss,
+    "expectile": Expectile,
+    "log_cosh": LogCosh,
+    "mape": AbsolutePercentageError,
     "poisson": Poisson,
     "gamma": Gamma,
+    "tweedie": Tweedie,
+    "log_loss": LogLoss,
+    "cox": Cox,
+    "aft": AcceleratedFailureTime,
 }
-CLASSIFICATION: dict[str, type[Loss]] = {"log_loss": LogLoss, "multinomial_log_loss": MultinomialLogLoss}
+# What a classifier's names mean for two classes, and for more.
+TWO_CLASSES: dict[str, type[Loss]] = {"log_loss": LogLoss, "focal": Focal}
+MORE_CLASSES: dict[str, type[Loss]] = {"log_loss": MultinomialLogLoss, "focal": MultinomialFocal}
 RANKING: dict[str, type[RankingLoss]] = {"lambdamart": LambdaMart, "pairwise": Pairwise, "xendcg": ListwiseNdcg}
-LOSSES = REGRESSION | CLASSIFICATION | RANKING
+LOSSES = REGRESSION | RANKING | {loss.name: loss for table in (TWO_CLASSES, MORE_CLASSES) for loss in table.values()}
 
 # Names that earlier versions of scikit-learn used.
 OLDER_NAMES = {
@@ -30,4 +52,4 @@ OLDER_NAMES = {
     "categorical_crossentropy": "log_loss",
 }
 
-__all__ = ["CLASSIFICATION", "LOSSES", "OLDER_NAMES", "RANKING", "REGRESSION", "Loss"]
+__all__ = ["CUSTOM", "LOSSES", "MORE_CLASSES", "OLDER_NAMES", "RANKING", "REGRESSION", "TWO_CLASSES", "FunctionLoss", "Loss"]

@@ -4,21 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any, ClassVar
 
 import numpy as np
 
 from sapwood import kernels
+from sapwood.checks import check_numbers
 from sapwood.data.queries import Queries
+from sapwood.losses.newton import newton
 from sapwood.trees.records import Records, Scale
+
+CUSTOM = "custom"  # the name in a model's file of a loss that is not registered
+LINKS = ("identity", "log", "logit", "softmax")
+EPSILON = 2.0**-52
 
 
 class Loss:
-    """A loss over rows; the target y is float64, raw predictions are (n_outputs, n_rows) float64.
+    """A loss over rows. A loss of your own is a subclass with two methods in plain NumPy:
 
-    Its life in a fit:
+    - `loss(y, raw)`: the loss of each row;
+    - `gradients(y, raw)`: the first and second derivative of each row's loss by its raw prediction.
 
-    1. `check_targets(y)` refuses what it has no meaning for;
-    2. `base_score(y, weight)` is the constant that training starts from; `bind(queries)` gives the loss that works on certain rows;
+    y and raw are (n_rows,) float64; raw is (n_rows, n_outputs) where `n_outputs` is more than one. Weights are no concern of theirs.
+    `sapwood.check_loss` compares them with numerical derivatives; `sapwood.register_loss` gives a loss a name.
+
+    The life of a loss in a fit, where raw predictions are (n_outputs, n_rows):
+
+    1. `read_targets(y)` makes an array of what the user gave, and `check_targets(y)` refuses what it has no meaning for;
+    2. `start(y, weight, offset)` is the constant that training starts from: `base_score(y, weight)` where there is no offset; `bind(queries)` gives the
+       loss that works on certain rows;
     3. each round, `before_round(key)`, then `records(y, raw, weight)` gives the fixed-point gradients of each output in turn;
     4. where `renews_leaves`, `leaf_values(...)` replaces the leaves' Newton steps by the loss's own optimum;
     5. `mean(y, raw, weight)` is what early stopping watches;
@@ -26,26 +40,66 @@ class Loss:
 
     Attributes
     ----------
-    kind : the kernel that computes it
+    name : what the loss is called in a table and in a model's file
+    link : "identity", "log", "logit" or "softmax"
+    settings : parameters of the estimator that the constructor takes
     constant_hessian : whether every hessian is one (without weights)
+    exact_hessian : whether the hessian is the second derivative; else the class says what stands in for it
     renews_leaves : whether leaf values are found anew
     bounds : the most that |gradient| and hessian can be for a weight of one; None if that depends on the data
     least_hessian : a leaf must have at least this times `min_samples_leaf` as its hessian
+    rowwise : whether a row's loss depends on no other row
+    survival : whether y holds times until an event, of which some are not known
     max_step : the most that a leaf value can be before the learning rate: where curvature vanishes, Newton's step is no guide
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sapwood import BoostingRegressor, Loss, check_loss
+    >>> class Cauchy(Loss):
+    ...     exact_hessian = False  # that of a parabola above the loss: the second derivative is negative for outliers
+    ...
+    ...     def loss(self, y, raw):
+    ...         return np.log1p((raw - y) ** 2) / 2
+    ...
+    ...     def gradients(self, y, raw):
+    ...         hessian = 1 / (1 + (raw - y) ** 2)
+    ...         return (raw - y) * hessian, hessian
+    >>> check_loss(Cauchy())
+    >>> X = np.arange(100.0)[:, None]
+    >>> model = BoostingRegressor(loss=Cauchy()).fit(X, X[:, 0] > 49)
     """
 
-    name: str
-    kind: int
-    link = "identity"
+    name: str = CUSTOM
+    link: str = "identity"
+    settings: ClassVar[tuple[str, ...]] = ()
     constant_hessian = False
+    exact_hessian = True
     renews_leaves = False
+    rowwise = True
+    survival = False
     bounds: tuple[float, float] | None = None
     least_hessian = 0.0
     max_step = math.inf
+    n_outputs = 1
+    _kept: np.ndarray | None = None
 
     def __init__(self, n_outputs: int = 1) -> None:
         self.n_outputs = n_outputs
-        self._kept: np.ndarray | None = None
+
+    # What a loss of your own writes
+
+    def loss(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        """(n_rows,): the loss of each row."""
+        raise ValueError(f"{type(self).__name__} has no loss(y, raw): without it only a scorer can be watched (scoring=...)")
+
+    def gradients(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """First and second derivatives by raw, each of its shape."""
+        raise TypeError(f"{type(self).__name__} has no gradients(y, raw)")
+
+    def read_targets(self, y: Any, n_rows: int, name: str) -> np.ndarray:
+        """What the user gave as y (or y_val: its name), as an array of a row a target."""
+        return check_numbers(y, n_rows, name)
 
     def bind(self, queries: Queries | None) -> Loss:
         """The loss for certain rows: itself, unless it looks at rows together and so must know which."""
@@ -57,23 +111,90 @@ class Loss:
     def check_targets(self, y: np.ndarray) -> None:
         """Raise ValueError where the loss has no meaning for a target."""
 
+    # What training asks for
+
+    @property
+    def has_values(self) -> bool:
+        """Whether the loss itself can be computed, not only its derivatives."""
+        return any(getattr(type(self), name) is not getattr(Loss, name) for name in ("loss", "weighted_values", "mean"))
+
     def base_score(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """(n_outputs,) float64: the constant raw prediction with the least loss."""
-        return np.array([self.raw_of(mean(y, weight))])
+        return self.best_shift(y, np.zeros((self.n_outputs, len(y))), weight, self.guess(y, weight))
 
-    def raw_of(self, value: float) -> float:
-        """The raw prediction that stands for this mean target."""
-        return value
+    def start(self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, n_threads: int = 1) -> np.ndarray:
+        """(n_outputs,) float64: the constant with the least loss when added to an offset, (n_outputs, n_rows)."""
+        if offset is None:
+            return self.base_score(y, weight)
+        return self.best_shift(y, offset, weight, np.zeros(self.n_outputs), n_threads)
+
+    def guess(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        """(n_outputs,) float64: where to look first for the best constant."""
+        return np.full(self.n_outputs, raw_of(mean(y, weight), self.link) if y.ndim == 1 and self.n_outputs == 1 else 0.0)
+
+    def best_shift(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, start: np.ndarray, n_threads: int = 1) -> np.ndarray:
+        """(n_outputs,) float64: what to add to raw predictions for the least loss; by Newton's method, on exact sums."""
+        if self.renews_leaves:
+            return self.leaf_values(y, raw, weight, np.zeros(len(y), dtype=np.uint32), 1, n_threads)
+        shift = start.astype(np.float64)
+        longest = self.max_step
+        for _ in range(1 if self.n_outputs == 1 else 30):
+            before = shift.copy()
+            for k in range(self.n_outputs):
+
+                def derivatives(x: float, k: int = k) -> tuple[float, float]:
+                    shift[k] = x
+                    both = self.weighted_gradients(y, raw + shift[:, None], weight, n_threads)
+                    gradient, hessian = (kernels.exact_sum(part[k], n_threads) for part in both)
+                    return gradient, hessian
+
+                shift[k] = newton(derivatives, shift[k], longest)
+            if np.abs(shift - before).max() <= 1e-12:
+                break
+        return shift
+
+    def weighted_gradients(
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Gradients and hessians, (n_outputs, n_rows) float64 each."""
+        given = self.gradients(y, raw[0] if self.n_outputs == 1 else raw.T)
+        gradients, hessians = (self._part(part, which, raw.shape) for part, which in zip(given, ("gradient", "hessian"), strict=True))
+        return (gradients, hessians) if weight is None else (gradients * weight, hessians * weight)
+
+    def weighted_values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> np.ndarray:
+        """(n_rows,) float64: the loss of each row times its weight."""
+        values = np.ascontiguousarray(self.loss(y, raw[0] if self.n_outputs == 1 else raw.T), dtype=np.float64)
+        if values.shape != y.shape[:1]:
+            raise ValueError(f"{type(self).__name__}.loss gave an array of shape {values.shape}, expected {y.shape[:1]}: one value a row")
+        return values if weight is None else values * weight
+
+    def _part(self, part: np.ndarray, which: str, shape: tuple[int, ...]) -> np.ndarray:
+        """What a loss gave as a gradient or hessian, as (n_outputs, n_rows)."""
+        part = np.asarray(part, dtype=np.float64)
+        wanted = shape[1:] if self.n_outputs == 1 else shape[::-1]
+        if part.shape != wanted:
+            raise ValueError(f"{type(self).__name__} gave a {which} of shape {part.shape}, expected {wanted}: that of raw")
+        return np.ascontiguousarray(part.reshape(shape) if self.n_outputs == 1 else part.T)
 
     def records(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int, headroom: float = 1.0
     ) -> Iterator[Records]:
         """The fixed-point gradients and hessians of each output, with room for them to grow by a factor."""
         single = self.constant_hessian and weight is None
-        scale = Scale.covering(*self._extent(y, raw[0], weight, n_threads), constant_hessian=single, headroom=headroom)
-        out = Records(self._memory(1, len(y) * scale.record_size)[0], len(y), scale)
-        out.sums = kernels.loss_records(self.kind, y, raw[0], weight, scale.gradient, scale.hessian, out.data, n_threads)
-        yield out
+        for gradient, hessian in zip(*self.weighted_gradients(y, raw, weight, n_threads), strict=True):
+            if not hessian.min() >= 0 and not np.isnan(hessian).any():
+                row = int(hessian.argmin())
+                raise ValueError(
+                    f"{type(self).__name__} gave a negative hessian, {hessian[row]:g} in row {row}: where the loss is not convex, let "
+                    "something positive stand in for it (and set exact_hessian = False)"
+                )
+            scale = Scale.covering(
+                *self._finite(kernels.array_extent(gradient, hessian, n_threads)), constant_hessian=single, headroom=headroom
+            )
+            out = Records(self._memory(1, len(y) * scale.record_size)[0], len(y), scale)
+            given = gradient, None if single else hessian
+            out.sums = kernels.array_records(*given, scale.gradient, scale.hessian, out.data, n_threads)
+            yield out
 
     def _memory(self, n_outputs: int, size: int) -> np.ndarray:
         """(n_outputs, size) uint8, the same every round: a fresh one would cost the system its pages each time."""
@@ -81,11 +202,7 @@ class Loss:
             self._kept = np.empty((n_outputs, size), dtype=np.uint8)
         return self._kept
 
-    def _extent(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> tuple[float, float]:
-        if self.bounds is not None:
-            most = 1.0 if weight is None else float(weight.max())
-            return self.bounds[0] * most, self.bounds[1] * most
-        extent = kernels.loss_extent(self.kind, y, raw, weight, n_threads)
+    def _finite(self, extent: tuple[float, float]) -> tuple[float, float]:
         if not np.isfinite(extent).all():
             raise FloatingPointError(
                 f"loss={self.name!r} has no finite gradient any more: the target or sample_weight is too large, or learning_rate too high"
@@ -106,13 +223,12 @@ class Loss:
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> float:
         """The weighted mean loss."""
-        values = np.empty(len(y))
-        self._values(y, raw, weight, values, n_threads)
+        values = self.weighted_values(y, raw, weight, n_threads)
         total = float(len(y)) if weight is None else kernels.exact_sum(weight, n_threads)
         return kernels.exact_sum(values, n_threads) / total
 
-    def _values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, out: np.ndarray, n_threads: int) -> None:
-        kernels.loss_values(self.kind, y, raw[0], weight, out, n_threads)
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in vars(self).items() if not name.startswith("_kept")}
 
 
 def mean(y: np.ndarray, weight: np.ndarray | None) -> float:
@@ -120,3 +236,13 @@ def mean(y: np.ndarray, weight: np.ndarray | None) -> float:
     if weight is None:
         return kernels.exact_sum(y) / len(y)
     return kernels.exact_sum(y * weight) / kernels.exact_sum(weight)
+
+
+def raw_of(value: float, link: str) -> float:
+    """The raw prediction that stands for a value."""
+    if link == "logit":
+        share = min(max(value, EPSILON), 1 - EPSILON)
+        return math.log(share / (1 - share))
+    if link == "log":
+        return math.log(value) if value > 0 else 0.0
+    return value

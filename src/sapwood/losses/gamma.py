@@ -1,22 +1,18 @@
-import math
-
 import numpy as np
 
-from sapwood.losses.base import Loss
+from sapwood.losses.kernel import KernelLoss
 
 
-class Gamma(Loss):
+class Gamma(KernelLoss):
     """Positive amounts. loss = raw + y * exp(-raw); gradient = 1 - y * exp(-raw); hessian = y * exp(-raw)."""
 
     name = "gamma"
     kind = 3
     link = "log"
     max_step = 4.0
+    best_is_mean = True
 
     def check_targets(self, y: np.ndarray) -> None:
         if not (y > 0).all():
             row = int(np.argmin(y))
             raise ValueError(f"loss='gamma' requires strictly positive y; got y={y[row]:g} in row {row}")
-
-    def raw_of(self, value: float) -> float:
-        return math.log(value)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from sapwood import kernels
-from sapwood.losses.base import Loss, mean
+from sapwood.losses.base import EPSILON, Loss, mean
 from sapwood.trees.records import Records, Scale
 
-EPSILON = 2.0**-52
+MOST_TURNS, CLOSE = 200, 1e-12  # of iterative scaling
 AT_ONCE = 1 << 22  # (row, class) pairs, so that an interrupt need not wait long
 
 
@@ -18,18 +18,38 @@ class MultinomialLogLoss(Loss):
 
     name = "multinomial_log_loss"
     link = "softmax"
-    bounds = (1.0, 0.25)
+    bounds: tuple[float, float] = (1.0, 0.25)
     least_hessian = 0.02  # less than for two classes: each of many has a small share
     max_step = 4.0
 
+    def shares(self, y: np.ndarray) -> np.ndarray:
+        """(n_outputs, n_rows): what part of each row belongs to each class."""
+        return (y == np.arange(self.n_outputs)[:, None]).astype(np.float64)
+
     def base_score(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-        logs = [math.log(min(max(mean((y == k).astype(np.float64), weight), EPSILON), 1 - EPSILON)) for k in range(self.n_outputs)]
+        logs = [math.log(share) for share in self._means(self.shares(y), weight)]
         return np.array(logs) - math.fsum(logs) / self.n_outputs
+
+    def best_shift(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, start: np.ndarray, n_threads: int = 1) -> np.ndarray:
+        """By iterative scaling: each class is raised by as much as it is too rare."""
+        wanted = self._means(self.shares(y), weight)
+        shift = start.astype(np.float64)
+        for _ in range(MOST_TURNS):
+            found = self._means(probabilities(raw + shift[:, None], n_threads), weight)
+            step = np.array([math.log(a / b) for a, b in zip(wanted, found, strict=True)])
+            shift += step
+            if np.abs(step).max() < CLOSE:
+                break
+        return shift - math.fsum(shift) / self.n_outputs
+
+    def _means(self, shares: np.ndarray, weight: np.ndarray | None) -> list[float]:
+        return [min(max(mean(part, weight), EPSILON), 1 - EPSILON) for part in np.ascontiguousarray(shares)]
 
     def records(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int, headroom: float = 1.0
     ) -> Iterator[Records]:
-        scale = Scale.covering(*self._extent(y, raw, weight, n_threads), headroom=headroom)
+        most = 1.0 if weight is None else float(weight.max())
+        scale = Scale.covering(self.bounds[0] * most, self.bounds[1] * most, headroom=headroom)
         planes = self._memory(self.n_outputs, len(y) * scale.record_size)
         parts = []
         step = max(1, AT_ONCE // self.n_outputs)
@@ -40,5 +60,28 @@ class MultinomialLogLoss(Loss):
         for data, output_sums in zip(planes, sums, strict=True):
             yield Records(data, len(y), scale, tuple(output_sums))
 
-    def _values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, out: np.ndarray, n_threads: int) -> None:
-        kernels.softmax_values(y, raw, weight, out, n_threads)
+    def loss(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        return self.weighted_values(y, np.ascontiguousarray(raw.T), None, 1)
+
+    def gradients(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        gradients, hessians = self.weighted_gradients(y, np.ascontiguousarray(raw.T), None, 1)
+        return gradients.T, hessians.T
+
+    def weighted_gradients(
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        p = probabilities(raw, n_threads)
+        gradients, hessians = p - self.shares(y), p * (1 - p)
+        return (gradients, hessians) if weight is None else (gradients * weight, hessians * weight)
+
+    def weighted_values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> np.ndarray:
+        values = np.empty(len(y))
+        kernels.softmax_values(y, raw, weight, values, n_threads)
+        return values
+
+
+def probabilities(raw: np.ndarray, n_threads: int) -> np.ndarray:
+    """The softmax of (n_outputs, n_rows) raw predictions, in the same shape."""
+    p = np.array(raw.T, order="C")
+    kernels.apply_link("softmax", p, n_threads)
+    return np.ascontiguousarray(p.T)

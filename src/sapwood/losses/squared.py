@@ -1,9 +1,10 @@
-from sapwood.losses.base import Loss
+from sapwood.losses.kernel import KernelLoss
 
 
-class SquaredError(Loss):
+class SquaredError(KernelLoss):
     """loss = (raw - y)^2 / 2; gradient = raw - y; hessian = 1."""
 
     name = "squared_error"
     kind = 0
     constant_hessian = True
+    best_is_mean = True

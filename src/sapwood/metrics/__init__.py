@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from sapwood.metrics import classification, ranking, regression
 from sapwood.metrics.base import Metric
+from sapwood.metrics.concordance import concordance_index, concordance_of_times
 
 METRICS = {
     metric.name: metric
@@ -37,6 +38,9 @@ METRICS = {
         Metric("brier", classification.brier, response="predict_proba"),
         Metric("roc_auc", classification.roc_auc, higher_is_better=True, response="predict_proba"),
         Metric("average_precision", classification.average_precision, higher_is_better=True, response="predict_proba"),
+        # times until an event
+        Metric("concordance", concordance_index, higher_is_better=True, takes_weight=False),
+        Metric("concordance_of_times", concordance_of_times, higher_is_better=True, takes_weight=False),
         # orders
         Metric("ndcg", ranking.ndcg, higher_is_better=True, of_queries=True, cut="k"),
         Metric("map", ranking.average_precision, higher_is_better=True, of_queries=True, cut="k"),

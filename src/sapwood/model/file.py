@@ -11,11 +11,11 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from sapwood.data.columns import Schema
-from sapwood.losses import LOSSES
+from sapwood.losses.base import LINKS
+from sapwood.losses.registry import is_name
 
 SCHEMA = 1
 MAX_CUTS = 254  # of a feature: its bins, and one for missing values, are bytes
-LINKS = ("identity", "log", "logit", "softmax")
 
 # name: (dtype, which arrays share its length)
 ARRAYS = {
@@ -88,7 +88,9 @@ def _check(arrays: dict[str, np.ndarray], about: Any) -> None:
         _require(lengths.setdefault(kind, len(array)) == len(array), f"{name} has another length than its fellows")
     stated = {name: value for name, value in about.items() if name != "sha256"}
     _require(about.get("sha256") == _digest(arrays, stated), "its checksum is another")
-    _require(about.get("loss") in list(LOSSES) and about.get("link") in LINKS, "its loss or link is unknown")
+    # A model predicts without its loss, so a name need not be registered where it is read; its link must be known.
+    loss, link = about.get("loss"), about.get("link")
+    _require(isinstance(loss, str) and is_name(loss) and link in LINKS, "its loss or link is unknown")
     _require(len(arrays["base_score"]) > 0 and bool(np.isfinite(arrays["base_score"]).all()), "base_score")
     for name, inner in (("cuts_begin", "cuts"), ("begin", "feature")):
         begin = arrays[name]

@@ -1,0 +1,71 @@
+"""What survival targets may look like, and the two forms that losses work with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array
+
+from sapwood.checks import check_finite, check_length, check_numbers, refuse_mask
+
+
+def signed_times(y: Any, n_rows: int, name: str) -> np.ndarray:
+    """(n_rows,) float64: times until an event; negative (or -0.0) where a row was seen until then without one.
+
+    Takes such an array, two columns (time, 1 for an event and 0 for none), or a structured array of a flag and a time.
+    """
+    fields = getattr(getattr(y, "dtype", None), "names", None)
+    if fields is not None:
+        return _from_fields(y, fields, n_rows, name)
+    if np.ndim(y) == 2 and np.shape(y)[1] == 2:
+        both = _two_columns(y, n_rows, name)
+        check_finite(both[:, 0], name)
+        flags = np.isin(both[:, 1], (0, 1))
+        if not flags.all():
+            row = int(np.argmin(flags))
+            raise ValueError(f"the second column of {name} must be 1 (an event) or 0 (none until then); got {both[row, 1]:g} in row {row}")
+        return _signed(both[:, 0], both[:, 1] == 1, name)
+    return check_numbers(y, n_rows, name)
+
+
+def time_bounds(y: Any, n_rows: int, name: str) -> np.ndarray:
+    """(n_rows, 2) float64: between which times the event was; equal where it is known, 0 or infinity where there is no bound.
+
+    Takes such an array, signed times, or a structured array of a flag and a time.
+    """
+    if getattr(getattr(y, "dtype", None), "names", None) is None and np.ndim(y) == 2 and np.shape(y)[1] == 2:
+        bounds = _two_columns(y, n_rows, name)
+        if np.isnan(bounds).any():
+            row = int(np.argmax(np.isnan(bounds).any(axis=1)))
+            raise ValueError(f"Input {name} contains NaN: in row {row} ({bounds[row].tolist()})")
+        return np.maximum(bounds, 0.0) if np.isneginf(bounds).any() else bounds
+    times = signed_times(y, n_rows, name)
+    return np.column_stack([np.abs(times), np.where(np.signbit(times), np.inf, np.abs(times))])
+
+
+def _two_columns(y: Any, n_rows: int, name: str) -> np.ndarray:
+    refuse_mask(y, name)
+    try:
+        both = check_array(y, dtype=np.float64, ensure_all_finite=False, input_name=name)
+    except ValueError as error:
+        raise ValueError(f"{name} must be made of numbers: {error}") from None
+    check_length(both, n_rows, name)
+    return both
+
+
+def _from_fields(y: np.ndarray, fields: tuple[str, ...], n_rows: int, name: str) -> np.ndarray:
+    flags = [field for field in fields if y.dtype[field].kind == "b"]
+    if len(fields) != 2 or len(flags) != 1:
+        raise ValueError(
+            f"{name} as a structured array must have two fields, a bool (whether there was an event) and a time; got {y.dtype}"
+        )
+    (time,) = (field for field in fields if field != flags[0])
+    return _signed(check_numbers(y[time], n_rows, name), y[flags[0]], name)
+
+
+def _signed(time: np.ndarray, event: np.ndarray, name: str) -> np.ndarray:
+    if (time < 0).any():
+        row = int(np.argmax(time < 0))
+        raise ValueError(f"{name} must have times from 0 on; got {time[row]:g} in row {row}")
+    return np.where(event, time, -time)

@@ -1,0 +1,149 @@
+"""Whether a loss's derivatives are what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from sapwood.config import CLASSIFIER, COMMON, REGRESSOR
+from sapwood.losses import LOSSES, Loss
+from sapwood.losses.registry import find_loss
+
+N_ROWS = 60
+TOLERANCE = 1e-4  # relative; of a numerical derivative that is far better
+STEP = 1e-5
+KINK = 1e-2  # rows so near to their target are moved away: an absolute value has no derivative at zero
+
+
+def check_loss(loss: Any, y: Any = None, raw: Any = None) -> None:
+    """Compare a loss's gradient and hessian with numerical derivatives, and say what is wrong.
+
+    Parameters
+    ----------
+    loss : Loss, its class, a name, or a function (y, raw) -> (gradient, hessian)
+        Of a function only the hessian can be checked, as the derivative of the gradient.
+    y : array of shape (n_rows,), optional
+        Targets that the loss has a meaning for; found by trying if not given.
+    raw : array of shape (n_rows,) or (n_rows, n_outputs), optional
+        Raw predictions to look at; some from -3 to 3 if not given.
+
+    Raises
+    ------
+    ValueError
+        If something is wrong; the message says which part, in which row, and by how much.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sapwood import Loss, check_loss
+    >>> class Wrong(Loss):
+    ...     def loss(self, y, raw):
+    ...         return (raw - y) ** 2
+    ...
+    ...     def gradients(self, y, raw):
+    ...         return raw - y, np.ones_like(raw)
+    >>> check_loss(Wrong(), y=[1.0, 2.0], raw=[0.0, 0.0])
+    Traceback (most recent call last):
+    ...
+    ValueError: Wrong: the gradient is wrong in 2 of 2 rows, most in row 1 (y=2, raw=0): it is -2, the slope of the loss is -4
+    """
+    defaults = SimpleNamespace(**{name: parameter.default for name, parameter in {**COMMON, **REGRESSOR, **CLASSIFIER}.items()})
+    made = find_loss(loss, LOSSES, defaults)
+    title = loss if isinstance(loss, str) else getattr(loss, "__name__", type(loss).__name__)
+    targets = _targets(made) if y is None else made.read_targets(y, len(y), "y")
+    made.check_targets(targets)
+    shape = (len(targets),) if made.n_outputs == 1 else (len(targets), made.n_outputs)
+    at = np.random.default_rng(0).uniform(-3, 3, shape) if raw is None else np.asarray(raw, dtype=np.float64)
+    if at.shape != shape:
+        raise ValueError(f"raw has shape {at.shape}, expected {shape}")
+    if raw is None and made.n_outputs == 1 and targets.ndim == 1:
+        at[np.abs(at - targets) < KINK] += 2 * KINK
+    wrong = list(_wrong(made, targets, at))
+    if wrong:
+        raise ValueError("\n".join(f"{title}: {line}" for line in wrong))
+
+
+def _targets(loss: Loss) -> np.ndarray:
+    """Targets that the loss does not refuse."""
+    rng = np.random.default_rng(1)
+    if loss.link == "softmax":
+        return rng.integers(0, loss.n_outputs, N_ROWS).astype(np.float64)
+    kinds = {
+        "logit": [rng.integers(0, 2, N_ROWS).astype(np.float64)],
+        "log": [rng.uniform(0.5, 4, N_ROWS)],
+        "identity": [rng.normal(size=N_ROWS), rng.uniform(0.5, 4, N_ROWS), rng.uniform(0, 1, N_ROWS)],
+    }[loss.link]
+    for tried in kinds:
+        try:
+            y = loss.read_targets(tried, len(tried), "y")
+            loss.check_targets(y)
+        except ValueError:
+            continue
+        return y
+    raise ValueError(f"{type(loss).__name__} refuses all targets tried: give check_loss some as y")
+
+
+def _wrong(loss: Loss, y: np.ndarray, raw: np.ndarray) -> list[str]:
+    wrong = []
+    before = y.copy(), raw.copy()
+    gradient, hessian = (np.asarray(part, dtype=np.float64) for part in loss.gradients(y, raw))
+    for part, name in ((gradient, "gradient"), (hessian, "hessian")):
+        if part.shape != raw.shape:
+            return [f"the {name} has shape {part.shape}, expected that of raw, {raw.shape}"]
+    if loss.has_values and np.shape(loss.loss(y, raw)) != y.shape[:1]:
+        return [f"the loss has shape {np.shape(loss.loss(y, raw))}, expected {y.shape[:1]}: one value a row"]
+    if not (np.array_equal(before[0], y) and np.array_equal(before[1], raw)):
+        return ["it changes y or raw, which belong to the caller"]
+    places = _places(y, raw)
+    if loss.has_values:
+        slope = _numerical(lambda at: float(np.sum(loss.loss(y, at))), raw)
+        wrong += _compare("gradient", gradient, slope, "the slope of the loss", places)
+    if loss.exact_hessian or not loss.has_values:
+        curve = _numerical(lambda at: np.asarray(loss.gradients(y, at)[0], dtype=np.float64), raw)
+        wrong += _compare("hessian", hessian, curve, "the slope of the gradient", places)
+    if (hessian < 0).any():
+        at = np.unravel_index(int(np.argmin(hessian)), hessian.shape)
+        wrong.append(
+            f"the hessian is negative in {(hessian < 0).sum()} rows, most in {places(at)}: it is {hessian[at]:g}; "
+            "where the loss is not convex, let something positive stand in (and set exact_hessian = False)"
+        )
+    for far in (-50.0, 50.0):
+        parts = [np.asarray(part) for part in loss.gradients(y, np.full_like(raw, far))]
+        for part, name in zip(parts, ("gradient", "hessian"), strict=True):
+            if not np.isfinite(part).all():
+                at = np.unravel_index(int(np.argmax(~np.isfinite(part))), part.shape)
+                wrong.append(f"the {name} is not finite at raw={far:g}: it is {part[at]} in row {at[0]}")
+    return wrong
+
+
+def _places(y: np.ndarray, raw: np.ndarray) -> Callable[[tuple[Any, ...]], str]:
+    def place(at: tuple[Any, ...]) -> str:
+        target = f"{y[at[0]]:g}" if y.ndim == 1 else str(y[at[0]].tolist())
+        output = f", output {at[1]}" if len(at) > 1 else ""
+        return f"row {at[0]}{output} (y={target}, raw={raw[at]:g})"
+
+    return place
+
+
+def _numerical(function: Callable[[np.ndarray], Any], raw: np.ndarray) -> np.ndarray:
+    """The derivative by each raw prediction: of a number, or of that entry of an array. One at a time, as rows may know of each other."""
+    out = np.empty_like(raw)
+    for at in np.ndindex(raw.shape):
+        step = np.zeros_like(raw)
+        step[at] = STEP
+        above, below = function(raw + step), function(raw - step)
+        out[at] = ((above - below) if np.ndim(above) == 0 else (above[at] - below[at])) / (2 * STEP)
+    return out
+
+
+def _compare(name: str, given: np.ndarray, numerical: np.ndarray, what: str, places: Callable[[tuple[Any, ...]], str]) -> list[str]:
+    error = np.abs(given - numerical)
+    bad = ~(error <= TOLERANCE * np.maximum(np.abs(numerical), np.abs(numerical).mean() * 0.1) + 1e-6)
+    if not bad.any():
+        return []
+    at = np.unravel_index(int(np.argmax(np.where(bad, np.nan_to_num(error, nan=np.inf), -1))), given.shape)
+    rows = len(np.unique(np.nonzero(bad)[0]))
+    return [f"the {name} is wrong in {rows} of {len(given)} rows, most in {places(at)}: it is {given[at]:g}, {what} is {numerical[at]:g}"]

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sapwood import kernels
+from sapwood.data.survival import signed_times
+from sapwood.losses.base import Loss
+
+LEAST_SUM = 2.0**-80  # of hazards: where all at risk are so much less so than others, sums have no digits left
+
+
+@dataclass(frozen=True)
+class RiskSets:
+    """Rows by time: those at risk at a time are all that were seen until then or longer."""
+
+    y: np.ndarray
+    order: np.ndarray  # (n_rows,) the rows, latest first
+    last: np.ndarray  # (n_times,) the last place of each time in that order, latest first
+    group: np.ndarray  # (n_rows,) the number of each row's time, latest first
+    event: np.ndarray  # (n_rows,) bool
+
+    @classmethod
+    def of(cls, y: np.ndarray) -> RiskSets:
+        times, group = np.unique(-np.abs(y), return_inverse=True)
+        order = np.argsort(group, kind="stable")
+        return cls(y, order, np.cumsum(np.bincount(group, minlength=len(times))) - 1, group, ~np.signbit(y))
+
+    def sums(self, values: np.ndarray, at_risk: bool) -> np.ndarray:
+        """(n_times,) the sums of values, from 0 to 1, over all at risk at each time, or over the rows of that time.
+
+        They are sums of integers, in two parts, so that the order leaves no trace.
+        """
+        unit = 2.0 ** (62 - len(values).bit_length())
+        high = np.floor(values * unit)
+        low = np.rint((values * unit - high) * unit)
+        parts = [np.cumsum(part[self.order].astype(np.int64))[self.last] for part in (high, low)]
+        if not at_risk:
+            parts = [np.diff(part, prepend=0) for part in parts]
+        return parts[0] / unit + parts[1] / unit / unit
+
+
+class Cox(Loss):
+    """Times until an event, by the partial likelihood of proportional hazards; exp(raw) is the hazard relative to others.
+
+    y is a time; negative where no event was seen until then. R(t) is the sum of exp(raw) over rows seen until t or longer.
+    loss = log R(y) - raw for each event; gradient = exp(raw) * A - [event], A the sum of 1 / R over events until then;
+    hessian = exp(raw) * A - exp(2 raw) * B, B likewise the sum of 1 / R^2. Events at the same time share one R (Breslow).
+    """
+
+    name = "cox"
+    link = "log"
+    max_step = 4.0
+    rowwise = False
+    survival = True
+    _kept_sets: tuple[RiskSets, ...] = ()
+
+    def read_targets(self, y: Any, n_rows: int, name: str) -> np.ndarray:
+        return signed_times(y, n_rows, name)
+
+    def check_targets(self, y: np.ndarray) -> None:
+        if np.signbit(y).all():
+            raise ValueError("loss='cox' requires an event at least; all rows of y are censored (negative)")
+
+    def base_score(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        return np.zeros(1)  # a constant changes nothing: all hazards are relative
+
+    def start(self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, n_threads: int = 1) -> np.ndarray:
+        return np.zeros(1)
+
+    def loss(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
+        return self.weighted_values(y, raw[None], None, 1)
+
+    def gradients(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        gradients, hessians = self.weighted_gradients(y, raw[None], None, 1)
+        return gradients[0], hessians[0]
+
+    def weighted_gradients(
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        sets = self._sets(y)
+        weight, hazard, at_risk = self._at_risk(sets, raw, weight, n_threads)
+        most = float(weight.max())
+        events = sets.sums(weight / most * sets.event, at_risk=False) * most
+        # From the earliest time on: a row is at risk at its own time and at all before.
+        share, square = (np.cumsum((events / at_risk**power)[::-1])[::-1][sets.group] for power in (1, 2))
+        gradient = weight * (hazard * share - sets.event)
+        hessian = weight * np.maximum(hazard * share - hazard * hazard * square, 0.0)  # of so many rows of weight one
+        return gradient[None], hessian[None]
+
+    def weighted_values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> np.ndarray:
+        sets = self._sets(y)
+        weight, _, at_risk = self._at_risk(sets, raw, weight, n_threads)
+        return np.where(sets.event, weight * (np.log(at_risk)[sets.group] - (raw[0] - raw[0].max())), 0.0)
+
+    def _at_risk(
+        self, sets: RiskSets, raw: np.ndarray, weight: np.ndarray | None, n_threads: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weights, hazards relative to the largest, and their weighted sums at risk."""
+        weight = np.ones(raw.shape[1]) if weight is None else weight
+        hazard = (raw[0] - raw[0].max())[:, None]
+        kernels.apply_link("log", hazard, n_threads)  # not NumPy's exp, which differs between CPUs
+        most = weight.max()
+        sums = sets.sums(weight / most * hazard[:, 0], at_risk=True)
+        return weight, hazard[:, 0], np.maximum(sums, LEAST_SUM) * most
+
+    def _sets(self, y: np.ndarray) -> RiskSets:
+        """Kept for the arrays seen before, which are those of training and those of validation."""
+        for sets in self._kept_sets:
+            if sets.y is y:
+                return sets
+        sets = RiskSets.of(y)
+        self._kept_sets = (*self._kept_sets[-3:], sets)
+        return sets

@@ -1,0 +1,20 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from sapwood.losses.base import Loss
+
+
+class FunctionLoss(Loss):
+    """A function (y, raw) -> (gradient, hessian) as a loss. Its value is not known, so only a scorer can be watched."""
+
+    exact_hessian = False
+
+    def __init__(self, function: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]], n_outputs: int = 1) -> None:
+        super().__init__(n_outputs)
+        self.function = function
+
+    def gradients(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.function(y, raw)

@@ -1,0 +1,29 @@
+from typing import ClassVar
+
+import numpy as np
+
+from sapwood.losses.kernel import KernelLoss
+
+
+class Tweedie(KernelLoss):
+    """Amounts, many of them zero; p = power, between 1 (poisson) and 2 (gamma).
+
+    loss = exp((2 - p) raw) / (2 - p) + y exp((1 - p) raw) / (p - 1); gradient = exp((2 - p) raw) - y exp((1 - p) raw);
+    hessian = (2 - p) exp((2 - p) raw) + (p - 1) y exp((1 - p) raw).
+    """
+
+    name = "tweedie"
+    kind = 8
+    settings: ClassVar[tuple[str, ...]] = ("tweedie_power",)
+    link = "log"
+    max_step = 4.0
+    best_is_mean = True
+
+    def __init__(self, n_outputs: int = 1, tweedie_power: float = 1.5) -> None:
+        super().__init__(n_outputs)
+        self.tweedie_power = tweedie_power
+
+    def check_targets(self, y: np.ndarray) -> None:
+        if (y < 0).any() or not (y > 0).any():
+            row = int(np.argmin(y))
+            raise ValueError(f"loss='tweedie' requires non-negative y and sum(y) > 0; got y={y[row]:g} in row {row} and sum(y)={y.sum():g}")
