@@ -76,8 +76,8 @@ def test_agrees_with_scikit_learn(name, weight):
     assert METRICS[name](y, predicted, weight) == pytest.approx(SCIKIT_LEARN[name](y, predicted, sample_weight=weight), rel=1e-10)
 
 
-def test_all_but_the_metrics_of_queries_have_a_twin():
-    assert set(METRICS) - set(SCIKIT_LEARN) == {"ndcg", "map", "mrr"}
+def test_all_but_the_metrics_of_queries_and_times_have_a_twin():
+    assert set(METRICS) - set(SCIKIT_LEARN) == {"ndcg", "map", "mrr", "concordance", "concordance_of_times"}
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -85,6 +85,8 @@ def test_says_which_way_is_better(name):
     metric = METRICS[name]
     y, predicted = rows_of(metric)
     perfect = np.eye(3)[y] if metric.response == "predict_proba" else y.astype(float)
+    if name == "concordance":  # of risks: higher is sooner
+        perfect = -perfect
     better, worse = metric(y, perfect, None, QUERIES), metric(y, predicted, None, QUERIES)
     assert (better > worse) == metric.higher_is_better
 

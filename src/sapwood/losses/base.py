@@ -31,8 +31,8 @@ class Loss:
     The life of a loss in a fit, where raw predictions are (n_outputs, n_rows):
 
     1. `read_targets(y)` makes an array of what the user gave, and `check_targets(y)` refuses what it has no meaning for;
-    2. `start(y, weight, offset)` is the constant that training starts from: `base_score(y, weight)` where there is no offset; `bind(queries)` gives the
-       loss that works on certain rows;
+    2. `start(y, weight, offset)` is the constant that training starts from: `base_score(y, weight)` where there is no offset;
+       `bind(queries)` gives the loss that works on certain rows;
     3. each round, `before_round(key)`, then `records(y, raw, weight)` gives the fixed-point gradients of each output in turn;
     4. where `renews_leaves`, `leaf_values(...)` replaces the leaves' Newton steps by the loss's own optimum;
     5. `mean(y, raw, weight)` is what early stopping watches;
