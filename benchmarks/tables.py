@@ -34,12 +34,17 @@ def load_flights(folder: Path) -> tuple[np.ndarray, np.ndarray]:
 
 @lru_cache(maxsize=1)  # one at a time: they are large
 def _load(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
-    spec = importlib.util.spec_from_file_location("tables_of_folder", folder / "tables.py")
-    assert spec is not None and spec.loader is not None
-    module: Any = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    frame, y, info = module.load(name)
+    frame, y, info = load_frame(folder, name)
     X = np.empty(frame.shape, dtype=np.float32)
     for i, column in enumerate(frame):
         X[:, i] = frame[column].cat.codes if column in info["cat"] else frame[column]
     return X, np.asarray(y)
+
+
+def load_frame(folder: Path, name: str) -> tuple[Any, Any, dict[str, Any]]:
+    """The table as it is: a frame, the target, and what else is known of it."""
+    spec = importlib.util.spec_from_file_location("tables_of_folder", folder / "tables.py")
+    assert spec is not None and spec.loader is not None
+    module: Any = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.load(name)

@@ -59,6 +59,11 @@ struct Format {
 // Sums over a node's rows, in the units of a histogram.
 struct Sums {
   int64_t g = 0, h = 0, count = 0;
+
+  Sums& operator+=(const Sums& other) {
+    g += other.g, h += other.h, count += other.count;
+    return *this;
+  }
 };
 
 inline int64_t round_shift(int64_t x, int shift) { return (x + ((int64_t(1) << shift) >> 1)) >> shift; }

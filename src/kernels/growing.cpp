@@ -38,6 +38,7 @@ Sought GrowingTree::sought(int node, uint32_t feature) const {
   Sought sought{rules_, extras_, nodes_[node].sums, nodes_[node].limits};
   if (!extras_.monotonic.empty()) sought.monotonic = extras_.monotonic[feature];
   if (extras_.extra) sought.random = random_of(node, feature, 0);
+  sought.kind = extras_.kind(int(feature));
   return sought;
 }
 

@@ -25,6 +25,7 @@
 #include "scoring.hpp"
 #include "sorted.hpp"
 #include "sparse.hpp"
+#include "statistics.hpp"
 #include "workspace.hpp"
 
 namespace nb = nanobind;
@@ -565,12 +566,34 @@ auto store_rows(In2<uint8_t> bins, const Places& places, Bytes page, int64_t pag
   return std::pair(lengths, all);
 }
 
+// Which features are categories, and the sets of levels that nodes send left: a node on such a feature has the number of its set as bin.
+struct Categories {
+  const uint8_t* kinds = nullptr;
+  const LevelSet* sets = nullptr;
+  int64_t n_sets = 0;
+
+  Categories(const std::optional<In<uint8_t>>& kinds_, const std::optional<In2<uint32_t>>& sets_, int n_features) {
+    require(!kinds_ || int(kinds_->size()) == n_features, "kinds must have one entry for each feature");
+    require(!sets_ || sets_->shape(1) == 8, "sets must be (n_sets, 8)");
+    static_assert(sizeof(LevelSet) == 8 * sizeof(uint32_t));
+    if (kinds_) kinds = kinds_->data();
+    if (sets_) sets = reinterpret_cast<const LevelSet*>(sets_->data()), n_sets = int64_t(sets_->shape(0));
+  }
+  // Of a node on a feature; null for a number.
+  const LevelSet* levels(int feature, int64_t set) const {
+    if (!kinds || !kinds[feature]) return nullptr;
+    require(set >= 0 && set < n_sets, "no such set of levels");
+    return sets + set;
+  }
+};
+
 // Walks one tree over a binned page and adds the leaf values to raw.
 void add_tree(In<uint8_t> page, int64_t n_rows, int width, int stride, In<int32_t> missing_bin, In<int32_t> feature, In<int32_t> bin,
               In<int32_t> left, In<int32_t> right, In<uint8_t> missing_left, In<double> value, Out<double> raw, int n_threads,
-              const Places* given, std::optional<Lists> lists) {
+              const Places* given, std::optional<Lists> lists, std::optional<In<uint8_t>> kinds, std::optional<In2<uint32_t>> sets) {
   const int64_t n_nodes = int64_t(feature.size());
   const int n_features = int(missing_bin.size());
+  const Categories categories(kinds, sets, n_features);
   require(n_nodes > 0 && int64_t(bin.size()) == n_nodes && int64_t(left.size()) == n_nodes && int64_t(right.size()) == n_nodes &&
               int64_t(missing_left.size()) == n_nodes && int64_t(value.size()) == n_nodes,
           "node arrays must have the same length");
@@ -589,7 +612,9 @@ void add_tree(In<uint8_t> page, int64_t n_rows, int width, int stride, In<int32_
     if (f < 0) continue;
     const int missing = missing_bin.data()[f];
     require(missing >= 0 && missing <= 255, "missing_bin out of range");
-    sides[i].fill(places.of[f], missing + 1, [&](int b) { return b == missing ? missing_left.data()[i] : b <= bin.data()[i]; });
+    const LevelSet* levels = categories.levels(f, bin.data()[i]);
+    sides[i].fill(places.of[f], missing + 1,
+                  [&](int b) { return b == missing ? missing_left.data()[i] : uint8_t(levels ? levels->has(b) : b <= bin.data()[i]); });
   }
   over_rows(n_rows, n_threads, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
@@ -724,17 +749,27 @@ void bind_growing(nb::class_<Owned<Tree>>& type) {
       .def(
           "constrain",
           [](Owned<Tree>& self, double l1, double max_step, double smooth, double score_noise, bool extra, bool joint, bool neighbours,
-             std::optional<In<double>> weights, std::optional<In<int8_t>> monotonic) {
+             std::optional<In<double>> weights, std::optional<In<int8_t>> monotonic, std::optional<In<uint8_t>> kinds,
+             double category_smooth, double category_l2, int64_t min_level_rows) {
             const size_t n = size_t(self.workspace->n_features());
             require(l1 >= 0 && max_step > 0 && smooth >= 0 && score_noise >= 0, "rules must not be negative");
             require((!weights || weights->size() == n) && (!monotonic || monotonic->size() == n), "one entry for each feature");
-            Extras extras{l1, max_step, smooth, score_noise, extra, joint, neighbours, {}, {}};
+            require(category_smooth >= 0 && category_l2 >= 0, "rules must not be negative");
+            Extras extras{l1, max_step, smooth, score_noise, extra, joint, neighbours, {}, {}, {}, {}};
+            extras.categories = {category_smooth, category_l2, min_level_rows};
+            require(!kinds || (kinds->size() == n && !std::is_same_v<Tree, SortedTree>), "one kind for each feature, and bins");
+            for (size_t f = 0; kinds && f < n; ++f) {
+              require(kinds->data()[f] <= 2, "no such kind of feature");
+              require(!monotonic || !monotonic->data()[f] || !kinds->data()[f], "a category cannot be monotonic");
+              extras.kinds.push_back(Kind(kinds->data()[f]));
+            }
             if (weights) extras.weights.assign(weights->data(), weights->data() + n);
             if (monotonic) extras.monotonic.assign(monotonic->data(), monotonic->data() + n);
             self.workspace->constrain(std::move(extras));
           },
           "l1"_a = 0.0, "max_step"_a = Extras::kNoLimit, "smooth"_a = 0.0, "score_noise"_a = 0.0, "extra"_a = false, "joint"_a = false,
-          "neighbours"_a = false, "weights"_a = nb::none(), "monotonic"_a = nb::none())
+          "neighbours"_a = false, "weights"_a = nb::none(), "monotonic"_a = nb::none(), "kinds"_a = nb::none(), "category_smooth"_a = 0.0,
+          "category_l2"_a = 0.0, "min_level_rows"_a = 1)
       .def(
           "force",
           [](Owned<Tree>& self, int node, int feature, int bin, bool missing_left) {
@@ -810,8 +845,18 @@ void bind_growing(nb::class_<Owned<Tree>>& type) {
              d["lower"] = column([](const Node& n) { return n.limits.lower; });
              d["upper"] = column([](const Node& n) { return n.limits.upper; });
              d["step"] = column([](const Node& n) { return n.limits.value; });  // its value before the learning rate, where rules shape it
+             d["by_levels"] = column([](const Node& n) { return uint8_t(n.left >= 0 && n.split.by_levels); });
              d["anchor"] = column([](const Node& n) { return n.limits.anchor; });  // the parent's value
              return d;
+           })
+      .def("sets",  // (n, 8): the levels that go left, of the nodes that are split by levels
+           [](const Owned<Tree>& self) {
+             std::vector<uint32_t> bits;
+             for (const Node& n : self.workspace->nodes()) {
+               if (n.left >= 0 && n.split.by_levels)
+                 bits.insert(bits.end(), std::begin(n.split.levels.bits), std::end(n.split.levels.bits));
+             }
+             return nb::cast(to_numpy<uint32_t>(bits)).attr("reshape")(-1, 8);
            })
       .def(
           "limit",
@@ -960,7 +1005,8 @@ NB_MODULE(SAPWOOD_MODULE, m) {
   m.def("bin_table", &bin_table, "x"_a, "first_feature"_a, "cuts"_a, "cuts_begin"_a, "page"_a, "page_rows"_a, "first_row"_a, "width"_a,
         "stride"_a, "missing"_a, "n_threads"_a, release);
   m.def("add_tree", &add_tree, "page"_a, "n_rows"_a, "width"_a, "stride"_a, "missing_bin"_a, "feature"_a, "bin"_a, "left"_a, "right"_a,
-        "missing_left"_a, "value"_a, "raw"_a, "n_threads"_a, "places"_a = nb::none(), "lists"_a = nb::none(), release);
+        "missing_left"_a, "value"_a, "raw"_a, "n_threads"_a, "places"_a = nb::none(), "lists"_a = nb::none(), "kinds"_a = nb::none(),
+        "sets"_a = nb::none(), release);
   m.def(
       "hash_rows",
       [](int64_t n, uint64_t key) {
@@ -969,6 +1015,19 @@ NB_MODULE(SAPWOOD_MODULE, m) {
         return to_numpy<uint32_t>(out);
       },
       "n"_a, "key"_a);
+
+  m.def(
+      "sum_before",
+      [](In<uint32_t> order, In<uint32_t> keys, In<int64_t> targets, std::optional<In<int64_t>> weights,
+         std::optional<Out2<int64_t>> before, Out2<int64_t> totals) {
+        const size_t n = order.size();
+        require(keys.size() == n && targets.size() == n && (!weights || weights->size() == n), "one entry for each row");
+        require((!before || (before->shape(0) == n && before->shape(1) == 2)) && totals.shape(1) == 2, "sums come in pairs");
+        for (size_t i = 0; i < n; ++i) require(order.data()[i] < n && keys.data()[i] < totals.shape(0), "a row or key is out of range");
+        sum_before(order.data(), keys.data(), targets.data(), weights ? weights->data() : nullptr, int64_t(n),
+                   before ? before->data() : nullptr, totals.data());
+      },
+      "order"_a, "keys"_a, "targets"_a, "weights"_a.none(), "before"_a.none(), "totals"_a, release);
 
   nb::class_<Places>(m, "Places")
       .def(
@@ -1176,8 +1235,14 @@ NB_MODULE(SAPWOOD_MODULE, m) {
       .def(
           "__init__",
           [](Scorer* self, In<int64_t> begin, In<int32_t> feature, In<double> threshold, In<int32_t> left, In<int32_t> right,
-             In<uint8_t> missing_left, In<double> value, int n_features, int n_outputs) {
+             In<uint8_t> missing_left, In<double> value, int n_features, int n_outputs, std::optional<In<int32_t>> n_levels,
+             std::optional<In<int32_t>> bin, std::optional<In2<uint32_t>> sets) {
             const size_t n_nodes = feature.size();
+            require(!n_levels || (bin && sets && bin->size() == n_nodes && sets->shape(1) == 8 && int(n_levels->size()) == n_features),
+                    "levels do not fit");
+            for (int f = 0; n_levels && f < n_features; ++f) {
+              require(n_levels->data()[f] >= 0 && n_levels->data()[f] <= 255, "a category has up to 255 levels");
+            }
             require(begin.size() >= 1 && begin.data()[0] == 0 && begin.data()[begin.size() - 1] == int64_t(n_nodes),
                     "trees must cover the nodes");
             require(threshold.size() == n_nodes && left.size() == n_nodes && right.size() == n_nodes && missing_left.size() == n_nodes &&
@@ -1194,14 +1259,27 @@ NB_MODULE(SAPWOOD_MODULE, m) {
                 require(f < n_features && l > i && l < n && r > i && r < n && l != r, "a node is out of range");
                 require(!parents[l]++ && !parents[r]++, "a node has two parents");
                 require(threshold.data()[first + i] == threshold.data()[first + i], "a threshold is not a number");
+                if (!n_levels || !n_levels->data()[f]) continue;
+                const int32_t set = bin->data()[first + i];
+                require(set >= 0 && size_t(set) < sets->shape(0), "no such set of levels");
               }
               for (int64_t i = 1; i < n; ++i) require(parents[i], "a node has no parent");
             }
-            const Trees trees{begin.data(), feature.data(),      threshold.data(), left.data(),
-                              right.data(), missing_left.data(), value.data(),     int64_t(begin.size()) - 1};
+            const Trees trees{begin.data(),
+                              feature.data(),
+                              threshold.data(),
+                              left.data(),
+                              right.data(),
+                              missing_left.data(),
+                              value.data(),
+                              int64_t(begin.size()) - 1,
+                              n_levels ? n_levels->data() : nullptr,
+                              n_levels ? bin->data() : nullptr,
+                              n_levels ? reinterpret_cast<const LevelSet*>(sets->data()) : nullptr};
             new (self) Scorer(trees, n_features, n_outputs);
           },
-          "begin"_a, "feature"_a, "threshold"_a, "left"_a, "right"_a, "missing_left"_a, "value"_a, "n_features"_a, "n_outputs"_a)
+          "begin"_a, "feature"_a, "threshold"_a, "left"_a, "right"_a, "missing_left"_a, "value"_a, "n_features"_a, "n_outputs"_a,
+          "n_levels"_a = nb::none(), "bin"_a = nb::none(), "sets"_a = nb::none())
       .def(
           "add",
           [](const Scorer& self, AnyTable x, int64_t first, int64_t last, Out2<double> out, int n_threads) {

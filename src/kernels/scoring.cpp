@@ -1,6 +1,7 @@
 #include "scoring.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "binning.hpp"
@@ -14,6 +15,26 @@ constexpr int kRows = kSetRows;
 constexpr int kMaxCuts = 254;  // so that bins, and one for missing values, fit a byte
 constexpr int kMaxLevels = 8;  // of a symmetric tree: its leaves are numbered by a byte
 constexpr int kFewRows = 16;   // below that, walking is faster than preparing a block
+
+// For each byte all ones if it is not in the set.
+//   codes  (32,), with the highest bit flipped   IN
+inline i8x32 not_in_set(i8x32 codes, const LevelSet& set) {
+#if defined(__AVX2__)
+  // The byte of the set that holds a code's bit is one of 32: of the first 16 or, where the code is 128 or more, of the others.
+  const __m256i low = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i*)set.bits));
+  const __m256i high = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i*)(set.bits + 4)));
+  const __m256i bit = _mm256_setr_epi8(1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8, 16, 32, 64, -128, 1, 2, 4, 8,
+                                       16, 32, 64, -128);
+  const __m256i x = (__m256i)codes, at = _mm256_and_si256(_mm256_srli_epi16(x, 3), _mm256_set1_epi8(15));
+  const __m256i byte = _mm256_blendv_epi8(_mm256_shuffle_epi8(high, at), _mm256_shuffle_epi8(low, at), x);
+  const __m256i own = _mm256_and_si256(byte, _mm256_shuffle_epi8(bit, _mm256_and_si256(x, _mm256_set1_epi8(7))));
+  return (i8x32)_mm256_cmpeq_epi8(own, _mm256_setzero_si256());
+#else
+  i8x32 out{};
+  for (int i = 0; i < 32; ++i) out[i] = set.has(uint8_t(codes[i]) ^ 0x80) ? 0 : -1;
+  return out;
+#endif
+}
 
 // One row of a table as doubles.
 void load_row(const Table& table, int64_t row, double* out) {
@@ -42,6 +63,21 @@ void unload_row(const Lines& rows, int64_t row, double* out) {
 double empty(const Table&) { return 0; }
 double empty(const Lines& rows) { return rows.absent(); }
 
+// The cut points that make bins of a category's levels: at least one, so that missing values have a bin of their own.
+int cuts_of_levels(int n_levels) { return std::max(1, n_levels - 1); }
+
+// The set by bins, that of missing values included. Numbers past the last level count as that one, as they do when rows are binned.
+LevelSet set_of_bins(const LevelSet& set, int n_levels, bool missing_left) {
+  LevelSet out;
+  for (int bin = 0; bin < 256; ++bin) {
+    if (bin <= cuts_of_levels(n_levels) ? set.has(std::min(bin, n_levels - 1)) : missing_left) out.add(bin);
+  }
+  return out;
+}
+
+// The level that a number stands for.
+int level_of(double x, double last) { return x <= 0.5 ? 0 : int(std::min(std::ceil(x - 0.5), last)); }
+
 int64_t item_size(char type) {
   int64_t size = 0;
   with_number(type, [&](auto zero) { size = sizeof zero; });
@@ -57,8 +93,18 @@ Scorer::Scorer(const Trees& trees, int n_features, int n_outputs) : n_features_(
   values_.assign(trees.value, trees.value + n_nodes);
   std::vector<std::vector<double>> cuts(n_features);
   for (int64_t i = 0; i < n_nodes; ++i) {
-    nodes_[i] = {trees.threshold[i], trees.feature[i], trees.left[i], trees.right[i], trees.missing_left[i]};
-    if (trees.feature[i] >= 0) cuts[trees.feature[i]].push_back(trees.threshold[i]);
+    const int f = trees.feature[i];
+    nodes_[i] = {trees.threshold[i], f, trees.left[i], trees.right[i], -1, trees.missing_left[i]};
+    if (f < 0) continue;
+    const int n_levels = trees.n_levels ? trees.n_levels[f] : 0;
+    if (n_levels == 0) {
+      cuts[f].push_back(trees.threshold[i]);
+      continue;
+    }
+    nodes_[i].set = int32_t(sets_.size());
+    nodes_[i].threshold = n_levels - 1;
+    sets_.push_back(set_of_bins(trees.sets[trees.set[i]], n_levels, trees.missing_left[i]));
+    for (int bin = int(cuts[f].size()); bin < cuts_of_levels(n_levels); ++bin) cuts[f].push_back(bin + 0.5);
   }
   index_of_.assign(n_features, -1);
   cuts_begin_.push_back(0);
@@ -90,9 +136,10 @@ Scorer::Scorer(const Trees& trees, int n_features, int n_outputs) : n_features_(
     const int n_levels = symmetric_levels(nodes, n);
     auto strike = [&](const Walk& node) {
       const int used = index_of_[node.feature];
+      if (node.set >= 0) return Strike{uint16_t(used), 0, 0, 0, node.set};
       const double* c = cuts_.data() + cuts_begin_[used];
       const double* end = cuts_.data() + cuts_begin_[used + 1];
-      return Strike{uint16_t(used), int8_t(std::lower_bound(c, end, node.threshold) - c - 128), 0, node.missing_left};
+      return Strike{uint16_t(used), int8_t(std::lower_bound(c, end, node.threshold) - c - 128), 0, node.missing_left, -1};
     };
     for (int level = 0; level < n_levels; ++level) level_list_.push_back(strike(nodes[(1 << level) - 1]));
     level_begin_.push_back(int64_t(level_list_.size()));
@@ -121,7 +168,12 @@ Scorer::Scorer(const Trees& trees, int n_features, int n_outputs) : n_features_(
   }
 }
 
-int Scorer::symmetric_levels(const Walk* nodes, int64_t n) {
+bool Scorer::same_question(const Walk& a, const Walk& b) const {
+  if (a.feature != b.feature || (a.set < 0) != (b.set < 0)) return false;
+  return a.set >= 0 ? sets_[a.set] == sets_[b.set] : a.threshold == b.threshold && a.missing_left == b.missing_left;
+}
+
+int Scorer::symmetric_levels(const Walk* nodes, int64_t n) const {
   int n_levels = 0;
   while ((int64_t(2) << n_levels) - 1 < n) ++n_levels;
   if (n_levels < 2 || n_levels > kMaxLevels || (int64_t(2) << n_levels) - 1 != n) return 0;
@@ -129,7 +181,7 @@ int Scorer::symmetric_levels(const Walk* nodes, int64_t n) {
     const int first = (1 << level) - 1;
     for (int i = first; i <= 2 * first; ++i) {
       const Walk &a = nodes[first], &b = nodes[i];
-      if (b.feature < 0 || b.feature != a.feature || b.threshold != a.threshold || b.missing_left != a.missing_left) return 0;
+      if (b.feature < 0 || !same_question(a, b)) return 0;
       if (b.left != 2 * i + 1 || b.right != 2 * i + 2) return 0;
     }
   }
@@ -144,7 +196,8 @@ int64_t Scorer::walk(int64_t tree, const double* row) const {
   int64_t i = 0;
   while (nodes[i].feature >= 0) {
     const double x = row[nodes[i].feature];
-    const bool left = x != x ? nodes[i].missing_left : x <= nodes[i].threshold;
+    bool left = nodes[i].missing_left;
+    if (x == x) left = nodes[i].set < 0 ? x <= nodes[i].threshold : sets_[nodes[i].set].has(level_of(x, nodes[i].threshold));
     i = left ? nodes[i].left : nodes[i].right;
   }
   return i;
@@ -214,6 +267,10 @@ void Scorer::add_striking(const Source& source, int64_t begin, int64_t end, int6
     auto ask = [&](const Strike& s, i8x32& right_x, i8x32& right_y) {
       const uint8_t* bins = block.data() + size_t(s.feature) * kRows;
       const i8x32 bin = fill32(s.bin), x = load32(bins), y = load32(bins + 32);
+      if (s.set >= 0) {
+        right_x = not_in_set(x, sets_[s.set]), right_y = not_in_set(y, sets_[s.set]);
+        return;
+      }
       right_x = x > bin, right_y = y > bin;
       if (missing[s.feature] && s.missing_left) {
         const i8x32 code = fill32(int8_t(cuts_begin_[s.feature + 1] - cuts_begin_[s.feature] + 1 - 128));

@@ -2,10 +2,12 @@
 //
 // Trees of up to 64 leaves are scored by sets of leaves: see leafsets.hpp. A symmetric tree, with one condition for each of at most eight
 // levels, is a table: the answers are the bits of the leaf's number. Larger trees, and a few rows at a time, walk from node to node.
+// A category's value is the number of its level; a node on it asks whether that is in a set, 32 rows at a time by looking bits up.
 #pragma once
 #include <cstdint>
 #include <vector>
 
+#include "levels.hpp"
 #include "sparse.hpp"
 
 namespace sapwood {
@@ -20,6 +22,9 @@ struct Trees {
   const uint8_t* missing_left;
   const double* value;
   int64_t n_trees;
+  const int32_t* n_levels = nullptr;  // (n_features,) of a category; 0 for a number. Null where all are numbers
+  const int32_t* set = nullptr;       // of each node on a category: which of the sets goes left
+  const LevelSet* sets = nullptr;
 };
 
 // A table of numbers as the caller has it: NumPy's type code, strides in elements.
@@ -47,21 +52,24 @@ class Scorer {
   int64_t n_trees() const { return int64_t(begin_.size()) - 1; }
 
  private:
-  // Strikes leaves out of one plane where a feature's bin is above `bin`.
+  // Strikes leaves out of one plane where a feature's bin is above `bin`, or not in a set.
   struct Strike {
     uint16_t feature;  // among those used
     int8_t bin;        // less 128
     uint8_t leaves;
     uint8_t missing_left;
+    int32_t set;  // or -1
   };
   struct Walk {
-    double threshold;
+    double threshold;  // of a category: its last level
     int32_t feature;
     int32_t left, right;
+    int32_t set;  // or -1
     uint8_t missing_left;
   };
   // The levels of a symmetric tree of at most eight; else 0.
-  static int symmetric_levels(const Walk* nodes, int64_t n);
+  int symmetric_levels(const Walk* nodes, int64_t n) const;
+  bool same_question(const Walk& a, const Walk& b) const;
   int64_t walk(int64_t tree, const double* row) const;
   template <class Source>
   void add_any(const Source& source, int64_t n_rows, int64_t first, int64_t last, int n_threads, double* out) const;
@@ -78,6 +86,7 @@ class Scorer {
   std::vector<int64_t> begin_;  // of each tree's nodes
   std::vector<Walk> nodes_;
   std::vector<double> values_;
+  std::vector<LevelSet> sets_;     // by bins, that of missing values included
   std::vector<int32_t> used_;      // features that any node asks for
   std::vector<int32_t> index_of_;  // (n_features,): of each among them, or -1
   std::vector<double> cuts_;       // their thresholds, end to end

@@ -8,6 +8,7 @@
 
 #include "fixed.hpp"
 #include "layout.hpp"
+#include "levels.hpp"
 #include "simd.hpp"
 
 namespace sapwood {
@@ -34,10 +35,13 @@ struct Extras {
   bool neighbours = false;        // monotonic values are bounded by their neighbours', not by the middle between them
   std::vector<double> weights;    // (n_features,) of gains where they are compared, or empty
   std::vector<int8_t> monotonic;  // (n_features,) 1: values must not fall as the feature rises; -1: must not rise; or empty
+  std::vector<Kind> kinds;        // (n_features,), or empty where all are numbers
+  CategoryRules categories;
   static constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
   // Whether a leaf's value is anything but -G / (H + l2).
   bool shape_values() const { return l1 > 0 || max_step < kNoLimit || smooth > 0 || !monotonic.empty(); }
+  Kind kind(int feature) const { return kinds.empty() ? Kind::kNumber : kinds[feature]; }
 };
 
 // What the value of a node must keep to, and what it is. Real units.
@@ -47,7 +51,7 @@ struct Limits {
   double value = 0;
 };
 
-// A split: rows whose bin is at most `bin` go left; those in the missing bin go left if `missing_left`.
+// A split: rows whose bin is at most `bin`, or one of `levels`, go left; those in the missing bin go left if `missing_left`.
 struct Split {
   double gain = -1;
   double score = -1;  // the gain as it is compared with other features'
@@ -56,7 +60,11 @@ struct Split {
   bool missing_left = false;
   bool any_missing = false;  // whether rows of the node are missing here
   bool counted = true;       // whether `left` is known
+  bool by_levels = false;
   Sums left;
+  LevelSet levels;
+
+  bool goes_left(int a_bin) const { return by_levels ? levels.has(a_bin) : a_bin <= bin; }
 };
 
 // A node whose best split on a feature is sought.
@@ -67,6 +75,7 @@ struct Sought {
   const Limits& limits;
   int monotonic = 0;    // of the feature
   uint32_t random = 0;  // of node and feature
+  Kind kind = Kind::kNumber;
 };
 
 // The value of a leaf with these sums (real units).
@@ -91,7 +100,7 @@ inline f64x4 leaf_score(f64x4 g, f64x4 h, f64x4 value, const Rules& rules, const
 inline constexpr double kRelativeGain = 1e-12;  // a smaller share of the children's score is rounding, not gain
 inline constexpr int kFewRows = 128;            // a node of at most so many rows is searched row by row: most bins are empty
 
-// The sums of the rows that go left, for each candidate threshold of a feature in ascending order.
+// The sums of the rows that go left, for each candidate threshold of a feature in ascending order (of its levels: for each candidate set).
 struct Candidates {
   int n = 0;
   alignas(32) int64_t g[260], h[260], count[260];
@@ -107,9 +116,10 @@ inline f64x4 to_double(const int64_t* p) {
 
 // Keeps the best of a feature's candidates if it beats `best`. A tie goes to the lower bin, and to missing values on the right.
 //   missing  sums of the rows whose value is missing
+//   more_l2  for the children
 template <bool kShaped>  // whether leaf values are shaped by Extras
-inline void choose_of(Candidates& c, const Sums& missing, const Sought& sought, Split& best) {
-  const Rules& rules = sought.rules;
+inline void choose_of(Candidates& c, const Sums& missing, const Sought& sought, double more_l2, Split& best) {
+  Rules rules = sought.rules;
   const Extras& extras = sought.extras;
   const Sums& node = sought.sums;
   for (int b = c.n; b < c.n + 4; ++b) c.g[b] = c.h[b] = 0, c.count[b] = -(int64_t(1) << 50);  // never enough rows
@@ -120,11 +130,12 @@ inline void choose_of(Candidates& c, const Sums& missing, const Sought& sought, 
   const double floor = rules.min_gain + (rules.noise > 0 ? rules.noise * double(node.count) / total_h : 0.0);
   const f64x4 node_g = splat(total_g), node_h = splat(total_h), node_count = splat(double(node.count));
   const f64x4 min_count = splat(double(rules.min_count)), min_hessian = splat(rules.min_hessian);
+  rules.l2 += more_l2;
   const double none = kShaped ? -Extras::kNoLimit : -1.0;  // the score of no split
   for (int direction = 0; direction <= int(missing.count > 0); ++direction) {
     const Sums shift = direction ? missing : Sums{};
     const f64x4 add_g = splat(double(shift.g)), add_h = splat(double(shift.h)), add_count = splat(double(shift.count));
-    // Where left and right have rows enough: counts ascend.
+    // Where left and right have rows enough: counts ascend, but for sets of levels.
     int first = 0, end = c.n;
     while (first < end && c.count[first] + shift.count < rules.min_count) ++first;
     while (end > first && node.count - c.count[end - 1] - shift.count < rules.min_count) --end;
@@ -174,8 +185,45 @@ inline void choose_of(Candidates& c, const Sums& missing, const Sought& sought, 
   }
 }
 
+// The levels of a category in a node: each one's own sums, of bins summed up.
+struct LevelSums {
+  int n = 0;
+  Sums of[257];
+  int32_t code[257];
+
+  explicit LevelSums(const Candidates& c) {
+    Sums before;
+    for (; n < c.n; ++n) {
+      of[n] = {c.g[n] - before.g, c.h[n] - before.h, c.count[n] - before.count};
+      before = {c.g[n], c.h[n], c.count[n]};
+      code[n] = c.bin[n];
+    }
+  }
+};
+
+// Replaces a node's bins, summed up, by the sets of levels that are tried.
+inline void arrange(const LevelOrder& order, const LevelSums& levels, Candidates& c) {
+  Sums left[257];
+  order.sum_left(levels.of, levels.code, levels.n, left);
+  c.n = order.n_candidates();
+  for (int i = 0; i < c.n; ++i) c.g[i] = left[i].g, c.h[i] = left[i].h, c.count[i] = left[i].count, c.bin[i] = i;
+}
+
 inline void choose(Candidates& c, const Sums& missing, const Sought& sought, Split& best) {
-  sought.extras.shape_values() ? choose_of<true>(c, missing, sought, best) : choose_of<false>(c, missing, sought, best);
+  auto take_best = [&](double more_l2) {
+    sought.extras.shape_values() ? choose_of<true>(c, missing, sought, more_l2, best) : choose_of<false>(c, missing, sought, more_l2, best);
+  };
+  if (sought.kind == Kind::kNumber) return take_best(0);
+  const CategoryRules& rules = sought.extras.categories;
+  const LevelSums levels(c);
+  const LevelOrder order(levels.of, levels.code, levels.n, sought.kind, rules, sought.rules.hessian_unit, missing.count > 0);
+  arrange(order, levels, c);
+  const double before = best.gain;
+  take_best(order.sorted() ? rules.l2 : 0);
+  if (!(best.gain > before)) return;
+  best.levels = order.levels(best.bin, 2 * best.left.count > sought.sums.count);
+  best.by_levels = true;
+  best.bin = 0;
 }
 
 // What the splits of a feature take off the loss of several nodes together, by bin and by the side of missing values.
@@ -187,8 +235,8 @@ struct JointScores {
 
 // Adds a node. Where a split would break a rule, the node stays as it is.
 template <bool kShaped>  // whether leaf values are shaped by Extras
-inline void add_joint_of(Candidates& c, const Sums& missing, const Sought& sought, JointScores& joint) {
-  const Rules& rules = sought.rules;
+inline void add_joint_of(Candidates& c, const Sums& missing, const Sought& sought, double more_l2, JointScores& joint) {
+  Rules rules = sought.rules;
   const Extras& extras = sought.extras;
   const Sums& node = sought.sums;
   for (int b = c.n; b < c.n + 4; ++b) c.g[b] = c.h[b] = c.count[b] = 0;
@@ -201,6 +249,7 @@ inline void add_joint_of(Candidates& c, const Sums& missing, const Sought& sough
   joint.any_missing |= missing.count > 0;
   const f64x4 node_g = splat(total_g), node_h = splat(total_h), node_count = splat(double(node.count));
   const f64x4 min_count = splat(double(rules.min_count)), min_hessian = splat(rules.min_hessian);
+  rules.l2 += more_l2;
   for (int direction = 0; direction <= int(missing.count > 0); ++direction) {
     const Sums shift = direction ? missing : Sums{};
     const f64x4 add_g = splat(double(shift.g)), add_h = splat(double(shift.h)), add_count = splat(double(shift.count));
@@ -232,8 +281,9 @@ inline void add_joint_of(Candidates& c, const Sums& missing, const Sought& sough
   }
 }
 
-inline void add_joint(Candidates& c, const Sums& missing, const Sought& sought, JointScores& joint) {
-  sought.extras.shape_values() ? add_joint_of<true>(c, missing, sought, joint) : add_joint_of<false>(c, missing, sought, joint);
+inline void add_joint(Candidates& c, const Sums& missing, const Sought& sought, double more_l2, JointScores& joint) {
+  sought.extras.shape_values() ? add_joint_of<true>(c, missing, sought, more_l2, joint)
+                               : add_joint_of<false>(c, missing, sought, more_l2, joint);
 }
 
 // The best of them. A tie goes to the lower bin, and to missing values on the right.

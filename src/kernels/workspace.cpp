@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <thread>
 
 #include "hash.hpp"
@@ -305,7 +306,7 @@ Sides Workspace::sides_of(const Split& split) const {
   Sides sides;
   const int missing_bin = layout_.missing[split.feature] ? layout_.missing_bin[split.feature] : -1;
   sides.fill(layout_.places.of[split.feature], layout_.n_bins[split.feature],
-             [&](int bin) { return bin == missing_bin ? split.missing_left : bin <= split.bin; });
+             [&](int bin) { return bin == missing_bin ? split.missing_left : split.goes_left(bin); });
   return sides;
 }
 
@@ -321,7 +322,7 @@ void Workspace::search_again(int node, const uint8_t* allowed) {
 }
 
 bool Workspace::force(int node, int feature, int bin, bool missing_left) {
-  if (bin > 255) return false;
+  if (bin > 255 || extras_.kind(feature) != Kind::kNumber) return false;
   Split split;
   split.feature = feature;
   split.bin = bin;
@@ -655,9 +656,55 @@ void Workspace::subtract_unit(int unit, int parent, int child) const {
   subtract_words(cells(nodes_[parent].histogram) + from * words, cells(nodes_[child].histogram) + from * words, (to - from) * words);
 }
 
+// Sums a feature's bins in a node that has a histogram; returns those of the missing one.
+Sums Workspace::sum_bins_of(int node, uint32_t feature, Candidates& c) const {
+  const int64_t* at = cells(nodes_[node].histogram) + int64_t(layout_.cell(int(feature))) * format_.words();
+  return sum_bins(at, bins_of(feature), format_, nodes_[node].sums, c);
+}
+
+// The best split of several nodes on one feature. Its levels are put in order by what they sum up to in all of them.
+void Workspace::find_joint(const std::vector<int>& nodes, uint32_t feature, int first_child, Split& split) const {
+  const Kind kind = extras_.kind(int(feature));
+  std::optional<LevelOrder> order;
+  Sums all, all_missing;
+  Candidates together;
+  if (kind != Kind::kNumber) {
+    for (int node : nodes) {
+      Candidates c;
+      all_missing += sum_bins_of(node, feature, c);
+      all += nodes_[node].sums;
+      for (int b = 0; b < c.n; ++b) {
+        const bool first = node == nodes[0];
+        together.g[b] = c.g[b] + (first ? 0 : together.g[b]);
+        together.h[b] = c.h[b] + (first ? 0 : together.h[b]);
+        together.count[b] = c.count[b] + (first ? 0 : together.count[b]);
+        together.bin[b] = b;
+      }
+      together.n = c.n;
+    }
+    const LevelSums levels(together);
+    order.emplace(levels.of, levels.code, levels.n, kind, extras_.categories, rules_.hessian_unit, all_missing.count > 0);
+    arrange(*order, levels, together);
+  }
+  JointScores joint;
+  int n = 0;
+  for (int node : nodes) {
+    Candidates c;
+    const Sums missing = sum_bins_of(node, feature, c);
+    if (order) arrange(*order, LevelSums(c), c);
+    add_joint(c, missing, sought(node, feature), order && order->sorted() ? extras_.categories.l2 : 0, joint);
+    n = c.n;
+  }
+  choose_joint(joint, n, sought(first_child, feature), split);
+  if (!order || split.gain <= 0) return;
+  const int64_t n_left = together.count[split.bin] + (split.missing_left ? all_missing.count : 0);
+  split.levels = order->levels(split.bin, 2 * n_left > all.count);
+  split.by_levels = true;
+  split.bin = 0;
+}
+
 // One split for all nodes of a level, also those that have too few rows to be searched.
 void Workspace::find_joint_split(const std::vector<std::pair<int, int>>& work, const uint8_t* allowed, int first_child) {
-  const int words = format_.words();
   std::vector<int> nodes;  // that are searched
   for (auto [child, sibling] : work) {
     for (int node : {child, sibling}) {
@@ -675,16 +722,8 @@ void Workspace::find_joint_split(const std::vector<std::pair<int, int>>& work, c
       for (uint32_t m = layout_.member_begin[unit]; m < layout_.member_begin[unit + 1]; ++m) {
         const uint32_t f = layout_.places.members[m];
         if (allowed && !allowed[f]) continue;  // the first node's features are those of its level
-        const Bins bins = bins_of(f);
-        JointScores joint;
-        for (int node : nodes) {
-          Candidates c;
-          const int64_t* at = cells(nodes_[node].histogram) + int64_t(layout_.cell(int(f))) * words;
-          const Sums missing = sum_bins(at, bins, format_, nodes_[node].sums, c);
-          add_joint(c, missing, sought(node, f), joint);
-        }
         Split split;
-        choose_joint(joint, bins.n, sought(first_child, f), split);
+        find_joint(nodes, f, first_child, split);
         split.feature = int(f);
         compare(split, first_child, best[participant]);
       }
@@ -695,18 +734,19 @@ void Workspace::find_joint_split(const std::vector<std::pair<int, int>>& work, c
     if (split.gain > 0 && (top.gain <= 0 || better(split, top))) top = split;
   }
   if (top.gain <= 0) return;
-  const Bins bins = bins_of(uint32_t(top.feature));
   int64_t n_left = 0, n_all = 0;
   top.counted = false;
   for (size_t node = size_t(first_child); node < nodes_.size(); ++node) nodes_[node].split = top;
   for (int node : nodes) {
     Candidates c;
-    const int64_t* at = cells(nodes_[node].histogram) + int64_t(layout_.cell(top.feature)) * words;
-    const Sums missing = sum_bins(at, bins, format_, nodes_[node].sums, c);
+    const Sums missing = sum_bins_of(node, uint32_t(top.feature), c);
+    const LevelSums bins(c);
     Split& split = nodes_[node].split;
     split.counted = true;
-    split.left = {c.g[top.bin], c.h[top.bin], c.count[top.bin]};
-    if (top.missing_left) split.left = {split.left.g + missing.g, split.left.h + missing.h, split.left.count + missing.count};
+    split.left = top.missing_left ? missing : Sums{};
+    for (int b = 0; b < bins.n; ++b) {
+      if (top.goes_left(b)) split.left += bins.of[b];
+    }
     n_left += split.left.count, n_all += nodes_[node].sums.count;
   }
   if (!top.any_missing) {

@@ -108,7 +108,9 @@ class Workspace : public GrowingTree {
   void build_histograms(std::vector<Job>& jobs);
   void find_splits(const std::vector<std::pair<int, int>>& work, const uint8_t* allowed, int first_child);
   void find_joint_split(const std::vector<std::pair<int, int>>& work, const uint8_t* allowed, int first_child);
+  void find_joint(const std::vector<int>& nodes, uint32_t feature, int first_child, Split& split) const;
   Bins bins_of(uint32_t feature) const;
+  Sums sum_bins_of(int node, uint32_t feature, Candidates& c) const;
   void subtract_unit(int unit, int parent, int child) const;
 
   Layout layout_;

@@ -66,7 +66,7 @@ def train(
             callback.before_training(state)
         mode.begin(Training(model, [(part.pages, part.raw) for part in (rows, *watched.values())], seed, n_threads))
         workspace, leaves = rows.pages.workspace(n_threads), Leaves(rows.pages.n_rows)
-        config.rules.constrain(workspace, config.frontier.joint)
+        config.rules.constrain(workspace, config.frontier.joint, rows.pages.binning.kinds)
         weight = np.ones(rows.pages.n_rows) if sampler.multiplies and rows.weight is None else rows.weight
         for round_ in range(model.n_rounds, max_iter):
             for callback in callbacks:

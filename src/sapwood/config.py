@@ -12,6 +12,7 @@ from typing import Any
 
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
+from sapwood.encoding import ENCODERS
 from sapwood.losses import OLDER_NAMES, RANKING, REGRESSION, TWO_CLASSES, Loss
 from sapwood.losses.aft import DISTRIBUTIONS
 from sapwood.losses.ranking import MEASURES
@@ -63,7 +64,14 @@ COMMON = {
     "l2_regularization": Parameter(0.0, [_positive(Real, low=0)], "Added to a leaf's hessian: larger means smaller steps."),
     "max_features": Parameter(1.0, [_positive(Real, "right", 0, 1)], "The share of features, drawn at random, that each node may split on."),
     "max_bins": Parameter(255, [Number(Integral, 2, 65_535, closed="both"), dict, "array-like"], "The most bins of a feature, besides the one for missing values; or a number for each feature (a dict: for some)."),
-    "categorical_features": Parameter("from_dtype", ["array-like", StrOptions({"from_dtype"}), None], "Not yet: leave at the default."),
+    "categorical_features": Parameter("from_dtype", ["array-like", StrOptions({"from_dtype"}), None], "Which columns are categories: 'from_dtype': those of text, categories or enums; or names, positions or a mask; None: none."),
+    "categorical_encoding": Parameter("auto", [StrOptions({"auto", *ENCODERS}), list, tuple, dict], "How categories become features: onehot, partition, target, count, or a list of them; or a dict from names or positions, the rest being auto: partition up to 64 levels, target above."),
+    "cat_smooth": Parameter(30.0, [_positive(Real, low=0)], "partition: hessian that each level's gradient is shared with where a node puts its levels in order."),
+    "cat_l2": Parameter(30.0, [_positive(Real, low=0)], "partition: more l2_regularization for splits that are found in that order."),
+    "min_samples_level": Parameter(50, [_positive(Integral)], "partition: levels with fewer rows in a node are put in order as one."),
+    "target_prior": Parameter(1.0, [_positive(Real, "neither", 0)], "target: how many rows the mean of all counts for in a level's mean."),
+    "target_permutations": Parameter(1, [_positive(Integral)], "target: orders of the rows in which those before a row give its mean; means are averaged."),
+    "max_combination": Parameter(1, [Number(Integral, 1, 3, closed="both")], "target: the most categories that are combined; above 1, each pair (triple) of them has a mean of its own."),
     "monotonic_cst": Parameter(None, ["array-like", dict, None], "1 where predictions must not fall as a feature rises, -1 where they must not rise, 0 else: for each feature, or a dict from names or positions."),
     "interaction_cst": Parameter(None, [list, tuple, set, StrOptions({"pairwise", "no_interactions"}), None], "Groups of features that may meet on a path; 'pairwise', 'no_interactions'."),
     "missing": Parameter(None, [Real, str, list, tuple, None], "A value, or several, that mean missing, besides NaN, None, NA and what is masked."),

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import combinations
 from numbers import Integral
 from typing import Any
 
@@ -11,14 +13,19 @@ import numpy as np
 
 from sapwood import kernels, resolve
 from sapwood.data.binning import MAX_CUTS, Binning
+from sapwood.data.columns import Schema
 from sapwood.data.pages import Pages
 from sapwood.data.sorted import ALL, GLOBAL, LOCAL, SortedRows
 from sapwood.data.tables import Table
+from sapwood.encoding import Count, Encoder, OneHot, Partition, Target
+from sapwood.encoding.base import Targets
+from sapwood.encoding.encoding import Encoding, Fitted, Plan
+from sapwood.encoding.lookup import MAX_KEYS, key_space
 from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.modes import Dart, Forest, Mode
 from sapwood.resolve import Features, Wanted
-from sapwood.sampling.features import FeaturePolicy
+from sapwood.sampling.features import ByColumn, FeaturePolicy
 from sapwood.sampling.rows import BayesianBootstrap, MinimalVariance, OneSide, RowSampler, Stratified, Uniform, WholeQueries
 from sapwood.trees.frontier import FRONTIERS
 from sapwood.trees.grower import TreeConfig
@@ -26,11 +33,94 @@ from sapwood.trees.monotone import METHODS
 from sapwood.trees.rules import Rules
 
 MIN_HESSIAN = 1e-3  # of a leaf, for every loss
+AUTO_LEVELS = 64  # of a category that is split by sets of them: with more, sets fit noise, and the mean target says it better
+MAX_COMBINATIONS = 256
+
+
+def make_encoding(
+    e: Any,
+    table: Table,
+    features: Features,
+    loss: Loss,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    rows: np.ndarray | None,
+    seed: int,
+    previous: Model | None,
+) -> Fitted:
+    """How the categories of a table become features."""
+    schema = table.schema
+    wanted = resolve.encodings(e.categorical_encoding, features)
+    if not schema.categories:
+        return Fitted(Encoding(table.n_features), table)
+    most = resolve.bins_of_features(e.max_bins, features)
+    ranks = f"tree_method={e.tree_method!r}" if e.tree_method in ("exact", "approx") else "max_bins above 255" if most.max() > 255 else None
+    make = {
+        "partition": lambda column: Partition(int(most[column])),
+        "onehot": lambda column: OneHot(int(most[column])),
+        "target": lambda column: Target(e.target_prior, e.target_permutations),
+        "count": lambda column: Count(),
+    }
+    encoders: dict[int, list[Encoder]] = {}
+    for column in schema.categories:
+        names = wanted.get(column, wanted.get(None, []))
+        for name in names:
+            if ranks and name in ("partition", "onehot"):
+                raise ValueError(
+                    f"categorical_encoding={name!r} of the column {schema.name(column)} and {ranks} do not go together: "
+                    "sets of levels are sought in histograms; use 'target' or 'count'"
+                )
+        if not names:
+            names = ["target"] if ranks or len(schema.kind(column).levels) > AUTO_LEVELS else ["partition"]
+        encoders[column] = [make[name](column) for name in names]
+    n_levels = {column: len(schema.kind(column).levels) for column in schema.categories}
+    plan = Plan(encoders, _combinations(e, n_levels))
+    part: Any = slice(None) if rows is None else rows
+    targets = Targets(loss.describing(y[part]), weight if weight is None else weight[part], rows, seed)
+    fitted = plan.fit(table, n_levels, targets, rows)
+    return fitted if previous is None else fitted.go_on_with(previous.encoding)
+
+
+def _combinations(e: Any, n_levels: dict[int, int]) -> list[tuple[tuple[int, ...], Encoder]]:
+    """The groups of categories that have means of their own."""
+    groups = [group for size in range(2, e.max_combination + 1) for group in combinations(n_levels, size)]
+    groups = [group for group in groups if key_space([n_levels[column] for column in group]) <= MAX_KEYS]
+    if len(groups) > MAX_COMBINATIONS:
+        raise ValueError(
+            f"max_combination={e.max_combination} would make {len(groups)} combinations of {len(n_levels)} categories; "
+            f"at most {MAX_COMBINATIONS} are made: lower it, or name fewer columns in categorical_features"
+        )
+    return [(group, Target(e.target_prior, e.target_permutations)) for group in groups]
+
+
+def seen_levels(table: Table, rows: np.ndarray) -> Schema:
+    """A table's schema, without the levels that none of these rows has."""
+    schema, kinds = table.schema, dict(table.schema.kinds)
+    for column in schema.categories:
+        used = np.unique(table.read(slice(None), column, column + 1)[rows, 0])
+        if not kinds[column].ordered:
+            kinds[column] = replace(kinds[column], levels=tuple(kinds[column].levels[code] for code in used if code >= 0))
+    return replace(schema, kinds=kinds)
+
+
+def refuse_categories(schema: Schema, monotonic: np.ndarray | None, forced: Wanted | None, cut_points: Iterable[int]) -> None:
+    """Raise where the user asks of a category what has a meaning for numbers only."""
+    asked = {
+        "monotonic_cst": [] if monotonic is None else np.flatnonzero(monotonic).tolist(),
+        "forced_splits": [] if forced is None else [feature for feature, _ in forced.cut_points()],
+        "cut_points": list(cut_points),
+    }
+    for parameter, columns in asked.items():
+        for column in columns:
+            if schema.kind(column).is_category:
+                what = f"the column {schema.name(column)}, which is a {schema.kind(column).describe()}"
+                raise ValueError(f"{parameter} names {what}: it is for numbers only")
 
 
 def make_binning(
     e: Any,
     table: Table,
+    encoding: Encoding,
     features: Features,
     weight: np.ndarray | None,
     rows: np.ndarray | None,
@@ -38,17 +128,20 @@ def make_binning(
     n_threads: int,
     forced: Wanted | None,
 ) -> Binning:
-    most = resolve.bins_of_features(e.max_bins, features)
+    most = encoding.spread(resolve.bins_of_features(e.max_bins, features))
     binning = Binning.fit(table, most, weight, rows, seed, n_threads, e.bin_sample_rows, e.min_rows_in_bin)
     given = resolve.cut_points(e.cut_points, features)
     if given:
         binning = Binning([given.get(f, binning.of(f)) for f in range(table.n_features)])
-    return binning if forced is None else binning.with_cuts(forced.cut_points())
+    if forced is not None:
+        binning = binning.with_cuts(forced.cut_points())
+    return binning.with_levels(encoding.kinds, encoding.n_levels) if encoding.lookups else binning
 
 
 def make_builder(
     e: Any,
     table: Table,
+    encoding: Encoding,
     features: Features,
     weight: np.ndarray | None,
     rows: np.ndarray | None,
@@ -57,7 +150,7 @@ def make_builder(
     forced: Wanted | None,
     previous: Model | None,
 ) -> Callable[[Table], Pages | SortedRows]:
-    """What turns tables into rows that trees grow on: bins, or sorted columns."""
+    """What turns tables of features into rows that trees grow on: bins, or sorted columns."""
     if e.tree_method in ("exact", "approx"):
         _refuse_with_sorted(e, f"tree_method={e.tree_method!r}")
         proposal = ALL if e.tree_method == "exact" else {"global": GLOBAL, "local": LOCAL}[e.approx_proposal]
@@ -67,7 +160,7 @@ def make_builder(
                 raise ValueError(f"max_bins must be one number with tree_method='approx'; got {e.max_bins!r}")
             most = int(e.max_bins)
         return lambda table: SortedRows(table, n_threads, proposal=proposal, n_quantiles=most)
-    binning = previous.binning if previous else make_binning(e, table, features, weight, rows, seed, n_threads, forced)
+    binning = previous.binning if previous else make_binning(e, table, encoding, features, weight, rows, seed, n_threads, forced)
     if np.diff(binning.begin).max(initial=0) > MAX_CUTS:
         _refuse_with_sorted(e, "max_bins above 255")
         return lambda table: SortedRows(table, n_threads, binning=binning)
@@ -82,7 +175,9 @@ def _refuse_with_sorted(e: Any, what: str) -> None:
         raise ValueError(f"extra_trees=True and {what} do not go together: thresholds are drawn from bins")
 
 
-def make_tree_config(e: Any, features: Features, loss: Loss, weight: np.ndarray | None, rows: np.ndarray | None) -> TreeConfig:
+def make_tree_config(
+    e: Any, features: Features, encoding: Encoding, loss: Loss, weight: np.ndarray | None, rows: np.ndarray | None
+) -> TreeConfig:
     monotonic = resolve.monotonic(e.monotonic_cst, features)
     if monotonic is not None and loss.n_outputs > 1:
         raise ValueError(
@@ -110,18 +205,24 @@ def make_tree_config(e: Any, features: Features, loss: Loss, weight: np.ndarray 
         path_smooth=e.path_smooth,
         score_noise=e.score_noise,
         extra_trees=bool(e.extra_trees),
-        feature_weights=resolve.feature_weights(e.feature_weights, features),
-        monotonic=monotonic,
+        feature_weights=_spread(resolve.feature_weights(e.feature_weights, features), encoding),
+        monotonic=_spread(monotonic, encoding),
         neighbours=neighbours,
+        category_smooth=e.cat_smooth,
+        category_l2=e.cat_l2,
+        min_level_rows=e.min_samples_level,
     )
+    interactions = resolve.interactions(e.interaction_cst, features)
+    if interactions is not None and encoding.lookups:
+        interactions = ByColumn(interactions, [encoding.columns_of(f) for f in range(encoding.n_features)], encoding.n_columns)
     return TreeConfig(
         frontier=FRONTIERS[e.grow_policy],
         features=FeaturePolicy(
-            features.n_features,
+            encoding.n_features,
             by_node=e.max_features,
             by_level=e.max_features_level,
             by_tree=e.max_features_tree,
-            interactions=resolve.interactions(e.interaction_cst, features),
+            interactions=interactions,
         ),
         rules=rules,
         learning_rate=1 / e.max_iter if e.boosting == "forest" else e.learning_rate,
@@ -129,6 +230,10 @@ def make_tree_config(e: Any, features: Features, loss: Loss, weight: np.ndarray 
         max_depth=e.max_depth,
         watch=METHODS["neighbours" if neighbours else "basic"],
     )
+
+
+def _spread(of_columns: np.ndarray | None, encoding: Encoding) -> np.ndarray | None:
+    return None if of_columns is None else encoding.spread(of_columns)
 
 
 def make_row_sampler(e: Any) -> RowSampler:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sapwood.data.binning import MAX_CUTS, Binning
+from sapwood.encoding import ENCODERS
 from sapwood.sampling.features import AtMost, Groups, Interactions
 from sapwood.trees.forced import ForcedSplit
 
@@ -91,6 +92,32 @@ def interactions(value: Any, features: Features) -> Interactions | None:
     if not groups:
         raise ValueError("interaction_cst must have a group of features at least; got none")
     return Groups(groups, features.n_features)
+
+
+def categories(value: Any, features: Features) -> list[int]:
+    """The columns that the user names as categories."""
+    given = np.asarray(value, dtype=object if any(isinstance(v, str) for v in value) else None)
+    if given.dtype.kind == "b" or (len(given) and all(isinstance(v, bool | np.bool_) for v in given)):
+        if given.shape != (features.n_features,):
+            raise ValueError(f"categorical_features set as a boolean mask should have shape ({features.n_features},), got: {given.shape}")
+        return np.flatnonzero(given).tolist()
+    return sorted({features.position(v.item() if isinstance(v, np.generic) else v, "categorical_features") for v in given})
+
+
+def encodings(value: Any, features: Features) -> dict[int | None, list[str]]:
+    """Names of encoders by column, and for all others under None; none for those that are chosen automatically."""
+    out: dict[int | None, list[str]] = {}
+    for feature, chosen in value.items() if isinstance(value, Mapping) else [(None, value)]:
+        names = [chosen] if isinstance(chosen, str) else list(chosen)
+        for name in names:
+            if name not in ENCODERS and not (name == "auto" and len(names) == 1):
+                known = ", ".join(("auto", *ENCODERS))
+                of = "" if feature is None else f" for the feature {feature!r}"
+                raise ValueError(f"categorical_encoding must be made of {known}; got {name!r}{of}")
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"categorical_encoding must name each encoding once; got {chosen!r}")
+        out[None if feature is None else features.position(feature, "categorical_encoding")] = [] if names == ["auto"] else names
+    return out
 
 
 def feature_weights(value: Any, features: Features) -> np.ndarray | None:

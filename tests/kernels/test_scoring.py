@@ -32,7 +32,11 @@ def random_tree(rng, n_leaves, n_features, thresholds):
 
 def make_scorer(kernels, trees, n_features, n_outputs=1, **change):
     begin = np.concatenate([[0], np.cumsum([len(tree.feature) for tree in trees])]).astype(np.int64)
-    arrays = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in twin.Tree._fields}
+    arrays = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in twin.Tree._fields if name not in ("bin", "sets")}
+    if change.get("n_levels") is not None:
+        starts = np.cumsum([0] + [len(tree.sets) for tree in trees])
+        change["bin"] = np.concatenate([tree.bin + start for tree, start in zip(trees, starts, strict=False)]).astype(np.int32)
+        change["sets"] = np.concatenate([tree.sets for tree in trees])
     return kernels.Scorer(**{"begin": begin, **arrays, "n_features": n_features, "n_outputs": n_outputs, **change})
 
 
@@ -49,16 +53,16 @@ def thresholds_for(rng, x, n=40):
     return np.concatenate([rng.normal(size=n), rng.choice(known, n), np.nextafter(rng.choice(known, 5), -INF), [INF, -INF, 0.0, -0.0]])
 
 
-def check(kernels, trees, x, n_outputs=1, first=0, last=None, n_threads=1):
+def check(kernels, trees, x, n_outputs=1, first=0, last=None, n_threads=1, n_levels=None):
     """Kernel and twin: the same bits, for sums and for leaves."""
     last = len(trees) if last is None else last
     start = np.random.default_rng(0).normal(size=(len(x), n_outputs))
     got, reached = start.copy(), np.full((len(x), last - first), -1, dtype=np.int32)
-    scorer = make_scorer(kernels, trees, x.shape[1], n_outputs)
+    scorer = make_scorer(kernels, trees, x.shape[1], n_outputs, n_levels=n_levels)
     scorer.add(x, first, last, got, n_threads)
     scorer.leaves(x, first, last, reached, n_threads)
-    np.testing.assert_array_equal(reached, twin.leaves(trees[first:last], x))
-    np.testing.assert_array_equal(got, twin.add(trees[first:last], x, start.copy(), first))
+    np.testing.assert_array_equal(reached, twin.leaves(trees[first:last], x, n_levels))
+    np.testing.assert_array_equal(got, twin.add(trees[first:last], x, start.copy(), first, n_levels))
 
 
 class TestScorer:

@@ -17,7 +17,10 @@ def model():
     rng = np.random.default_rng(0)
     x = rng.normal(size=(150, 3)).round(1)
     x[::9, 1] = np.nan
-    return BoostingClassifier(max_iter=3, max_leaf_nodes=5).fit(x, np.digitize(x[:, 0] + rng.normal(size=150), [-0.5, 0.5])).model_
+    x[:, 2] = rng.integers(0, 10, 150)
+    categories = {"categorical_features": [2], "categorical_encoding": ["partition", "target"], "min_samples_level": 1, "cat_l2": 0.0}
+    y = np.digitize(x[:, 0] + (x[:, 2] % 3 - 1) + rng.normal(size=150), [-0.5, 0.5])
+    return BoostingClassifier(max_iter=3, max_leaf_nodes=5, **categories).fit(x, y).model_
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +136,7 @@ class TestCraftedArrays:
         arrays["feature"][self.inner(arrays, 1)] = -1
         refuse(arrays, about, "no parent, or two")
 
-    @pytest.mark.parametrize("feature", [3, 2**31 - 1, -2])
+    @pytest.mark.parametrize("feature", [6, 2**31 - 1, -2])
     def test_features(self, parts, feature):
         arrays, about = parts
         arrays["feature"][self.inner(arrays)] = feature

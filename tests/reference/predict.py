@@ -12,26 +12,33 @@ class Tree(NamedTuple):
     right: np.ndarray
     missing_left: np.ndarray
     value: np.ndarray
+    bin: np.ndarray | None = None  # of a node on a category: the number of its set
+    sets: np.ndarray | None = None  # (n_sets, 8) uint32
 
 
-def leaf_of(tree, row):
-    """The leaf that a row of numbers reaches."""
+def leaf_of(tree, row, n_levels=None):
+    """The leaf that a row of numbers reaches; `n_levels` of the features that are categories, else 0."""
     node = 0
     while tree.feature[node] >= 0:
         x = float(row[tree.feature[node]])
-        goes_left = tree.missing_left[node] if np.isnan(x) else x <= tree.threshold[node]
+        if np.isnan(x):
+            goes_left = tree.missing_left[node]
+        elif n_levels is not None and n_levels[tree.feature[node]]:
+            goes_left = tree.sets[tree.bin[node]][int(x) >> 5] >> np.uint32(int(x) & 31) & 1
+        else:
+            goes_left = x <= tree.threshold[node]
         node = int(tree.left[node] if goes_left else tree.right[node])
     return node
 
 
-def leaves(trees, x):
+def leaves(trees, x, n_levels=None):
     """(n_rows, n_trees) int32"""
-    return np.array([[leaf_of(tree, row) for tree in trees] for row in x], dtype=np.int32).reshape(len(x), len(trees))
+    return np.array([[leaf_of(tree, row, n_levels) for tree in trees] for row in x], dtype=np.int32).reshape(len(x), len(trees))
 
 
-def add(trees, x, out, first=0):
+def add(trees, x, out, first=0, n_levels=None):
     """Add the trees' values to out, (n_rows, n_outputs), one tree after the other; the first of them is tree number `first`."""
-    reached = leaves(trees, x)
+    reached = leaves(trees, x, n_levels)
     for t, tree in enumerate(trees):
         out[:, (first + t) % out.shape[1]] += tree.value[reached[:, t]]
     return out

@@ -4,6 +4,7 @@ from sapwood.callbacks.base import TRAIN, VALIDATION, Callback, Measure, Round
 from sapwood.callbacks.checkpoint import Checkpoint
 from sapwood.callbacks.log import Log
 from sapwood.callbacks.progress import ProgressBar
+from sapwood.callbacks.remember import Remember
 from sapwood.callbacks.schedule import LearningRate
 from sapwood.callbacks.scores import Scores
 from sapwood.callbacks.stopping import EarlyStopping
@@ -18,6 +19,7 @@ __all__ = [
     "Log",
     "Measure",
     "ProgressBar",
+    "Remember",
     "Round",
     "Scores",
 ]

@@ -16,6 +16,7 @@ SAMPLE_ROWS = 200_000  # rows that decide where the cut points are
 SKETCH_ROWS = 65_536  # taken in at a time
 MAX_CUTS = 254  # of a feature
 FEATURES_AT_ONCE = 16  # so that an interrupt need not wait long
+NUMBER, PARTITION, ONE_VS_REST = range(3)  # the kernel's numbers: a feature is split at a threshold, by a set of levels, by one level
 
 
 class Binning:
@@ -24,9 +25,11 @@ class Binning:
     Parameters
     ----------
     cuts : list of (n_cuts,) float64 arrays, ascending
+    kinds : (n_features,) uint8, how each is split; None where all are numbers. The values of a category are 0, 1, 2, ..., and so its bins
     """
 
-    def __init__(self, cuts: list[np.ndarray]) -> None:
+    def __init__(self, cuts: list[np.ndarray], kinds: np.ndarray | None = None) -> None:
+        self.kinds = kinds
         self.cuts = np.concatenate([*cuts, np.empty(0)])  # (total,) float64
         self.begin = np.concatenate([[0], np.cumsum([len(c) for c in cuts], dtype=np.int64)]).astype(np.int64)
         self.n_features = len(cuts)
@@ -35,6 +38,20 @@ class Binning:
     def missing_bins(self) -> np.ndarray:
         """(n_features,) int32: where missing values fall."""
         return (np.diff(self.begin) + 1).astype(np.int32)
+
+    @property
+    def n_levels(self) -> np.ndarray | None:
+        """(n_features,) int32: of categories, and 0 for numbers; None where all are numbers."""
+        return None if self.kinds is None else np.where(self.kinds == NUMBER, 0, np.diff(self.begin) + 1).astype(np.int32)
+
+    def is_category(self, features: np.ndarray) -> np.ndarray:
+        """bool: which of these features (of nodes: -1 in leaves) are split by levels."""
+        return np.zeros(len(features), dtype=bool) if self.kinds is None else (features >= 0) & (self.kinds[features] != NUMBER)
+
+    def with_levels(self, kinds: np.ndarray, n_levels: np.ndarray) -> Binning:
+        """The same with a bin for each level of the features that are categories."""
+        cuts = [self.of(f) if kind == NUMBER else np.arange(n - 1) + 0.5 for f, (kind, n) in enumerate(zip(kinds, n_levels, strict=True))]
+        return Binning(cuts, kinds if kinds.any() else None)
 
     def thresholds(self, features: np.ndarray, bins: np.ndarray) -> np.ndarray:
         """The cut points that splits after these bins stand for; past the last cut, infinity."""

@@ -127,7 +127,8 @@ class Pages:
         for page in self.pages:
             shape = page.n_rows, self.width, page.codes.shape[2], self.binning.missing_bins
             out = raw[start : start + page.n_rows]
-            kernels.add_tree(page.codes.reshape(-1), *shape, *nodes, out, n_threads, self.storage.places, page.lists)
+            stored = self.storage.places, page.lists
+            kernels.add_tree(page.codes.reshape(-1), *shape, *nodes, out, n_threads, *stored, self.binning.kinds, tree.sets)
             start += page.n_rows
 
     def finish(self, model: Model) -> None:

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from sapwood import config, kernels, resolve
 from sapwood.boosting import Rows, train
-from sapwood.callbacks import TRAIN, VALIDATION, Callback, EarlyStopping, Log, Measure, ProgressBar, Round, Scores
+from sapwood.callbacks import TRAIN, VALIDATION, Callback, EarlyStopping, Log, Measure, ProgressBar, Remember, Round, Scores
 from sapwood.checks import check_finite, refuse_mask
 from sapwood.data.columns import Schema
 from sapwood.data.frames import array_table, frame_table, open_frame
@@ -32,7 +32,7 @@ from sapwood.estimators.inputs import Given, Part, Watching, refuse_more, split_
 from sapwood.losses import Loss
 from sapwood.metrics import METRICS, Metric, as_metric
 from sapwood.model import Model
-from sapwood.plan import make_builder, make_mode, make_row_sampler, make_tree_config
+from sapwood.plan import make_builder, make_encoding, make_mode, make_row_sampler, make_tree_config, refuse_categories, seen_levels
 from sapwood.resolve import Features
 from sapwood.threads import resolve_threads
 
@@ -93,7 +93,7 @@ class BaseBoosting(BaseEstimator):
         Parameters
         ----------
         X : array or data frame of shape (n_rows, n_features)
-            Numbers, bools, dates and times. NaN, None and what is masked are missing.
+            Numbers, bools, dates, times and categories. NaN, None and what is masked are missing.
         y : array of shape (n_rows,)
         sample_weight : array of shape (n_rows,), optional
             Not negative; a row of weight 0 is as good as absent.
@@ -126,18 +126,20 @@ class BaseBoosting(BaseEstimator):
 
     def _fit(self, given: Given, given_validation: Given, watching: Watching) -> None:
         self._validate_params()
-        self._refuse_what_is_not_there_yet()
         n_threads = resolve_threads(self.n_jobs)
         previous = getattr(self, "model_", None) if self.warm_start else None
         if previous is not None and self.max_iter < previous.n_rounds:
             raise ValueError(f"max_iter={self.max_iter} must be larger than or equal to n_iter_={previous.n_rounds} when warm_start==True")
         table = self._table(given.X, previous.schema if previous else None)
-        schema = table.schema
-        self._refuse_categories(schema)
+        table = table if previous else self._with_categories(table)
         y, loss = self._targets(given.y, table.n_rows, previous)
         part = self._part(given, table, y)
         if part.weight is not None and not part.weight.all():
             part = replace(part, rows=np.flatnonzero(part.weight))
+        if part.rows is not None and table.schema.categories and not previous:
+            table = table.match(seen_levels(table, part.rows))
+            part = replace(part, table=table)
+        schema = table.schema
         seed = self._seed()
         stops = self._stops_early(part.n_rows, given_validation.X, watching.callbacks, loss)
         validation = None
@@ -152,16 +154,19 @@ class BaseBoosting(BaseEstimator):
         features = Features(table.n_features, schema.names)
         ways = make_row_sampler(self), make_mode(self)
         forced = resolve.forced_splits(self.forced_splits, features)
-        tree_config = make_tree_config(self, features, loss, part.weight, part.rows)
-        build = make_builder(self, table, features, part.weight, part.rows, seed, n_threads, forced, previous)
-        pages = build(table)
+        refuse_categories(schema, resolve.monotonic(self.monotonic_cst, features), forced, resolve.cut_points(self.cut_points, features))
+        encoded = make_encoding(self, table, features, loss, y, part.weight, part.rows, seed, previous)
+        encoding = encoded.encoding
+        tree_config = make_tree_config(self, features, encoding, loss, part.weight, part.rows)
+        build = make_builder(self, encoded.features, encoding, features, part.weight, part.rows, seed, n_threads, forced, previous)
+        pages = build(encoded.features)
         train_rows = part.on(pages)
-        watched = {name: one.on(pages if one.table is table else build(one.table)) for name, one in sets.items()}
+        watched = {name: one.on(pages if one.table is table else build(encoding.apply(one.table))) for name, one in sets.items()}
         del pages
 
         measures = self._measures(stops, sets, watching.eval_metric, n_threads)
         scores = Scores(measures, getattr(self, "_scores", None) if previous else None)
-        callbacks: list[Callback] = [scores]
+        callbacks: list[Callback] = [Remember(schema, encoding), scores]
         if stops:
             callbacks.append(EarlyStopping(self.n_iter_no_change, min_delta=self.tol, on=VALIDATION if validation is not None else TRAIN))
         if self.verbose:
@@ -173,7 +178,6 @@ class BaseBoosting(BaseEstimator):
             tree_config = replace(tree_config, forced=forced.on(train_rows.pages.binning))
         callbacks += watching.callbacks
         self.model_ = train(train_rows, watched, loss, tree_config, self.max_iter, seed, n_threads, callbacks, model, *ways)
-        self.model_.schema = schema
         self.do_early_stopping_ = stops
         self._keep_scores(scores, stops)
 
@@ -193,18 +197,19 @@ class BaseBoosting(BaseEstimator):
 
         self.train_score_, self.validation_score_ = watched(TRAIN), watched(VALIDATION)
 
-    def _refuse_what_is_not_there_yet(self) -> None:
-        for name in ("categorical_features",):
-            value, default = getattr(self, name, None), self._parameters.get(name)
-            if value is not None and not (isinstance(value, str) and value == getattr(default, "default", None)):
-                raise ValueError(f"{name} is not supported by this version of sapwood: leave it at its default (got {value!r})")
-
-    def _refuse_categories(self, schema: Schema) -> None:
-        for f in schema.categories:
-            raise ValueError(
-                f"Column {schema.name(f)} holds {schema.kind(f).describe()}, which is not a number: "
-                "encode it as numbers (e.g. with sklearn.preprocessing.OrdinalEncoder)"
-            )
+    def _with_categories(self, table: Table) -> Table:
+        """The table with the columns as categories that the user says are some."""
+        if isinstance(self.categorical_features, str):  # 'from_dtype'
+            return table
+        chosen = self.categorical_features
+        named = [] if chosen is None else resolve.categories(chosen, Features(table.n_features, table.schema.names))
+        for f in table.schema.categories:
+            if f not in named:
+                raise ValueError(
+                    f"Column {table.schema.name(f)} holds {table.schema.kind(f).describe()}, which is not a number: "
+                    "name it in categorical_features too, or drop it"
+                )
+        return table.with_categories(named)
 
     def _table(self, X: Any, schema: Schema | None) -> Table:
         """X as a Table: that of a fit, whose features are noted, or one with the features of a schema."""

@@ -111,6 +111,10 @@ class Loss:
     def check_targets(self, y: np.ndarray) -> None:
         """Raise ValueError where the loss has no meaning for a target."""
 
+    def describing(self, y: np.ndarray) -> np.ndarray:
+        """(n_targets, n_rows) float64: what the levels of a category are described by, where their means are features."""
+        return y[None] if y.ndim == 1 else np.ascontiguousarray(y.T)
+
     # What training asks for
 
     @property

@@ -10,6 +10,7 @@ from sapwood.losses.base import EPSILON, Loss, mean
 from sapwood.trees.records import Records, Scale
 
 MOST_TURNS, CLOSE = 200, 1e-12  # of iterative scaling
+DESCRIBING = 8  # classes whose shares describe the levels of a category, the most frequent ones
 AT_ONCE = 1 << 22  # (row, class) pairs, so that an interrupt need not wait long
 
 
@@ -25,6 +26,10 @@ class MultinomialLogLoss(Loss):
     def shares(self, y: np.ndarray) -> np.ndarray:
         """(n_outputs, n_rows): what part of each row belongs to each class."""
         return (y == np.arange(self.n_outputs)[:, None]).astype(np.float64)
+
+    def describing(self, y: np.ndarray) -> np.ndarray:
+        shares = self.shares(y)
+        return shares[np.sort(np.argsort(-shares.sum(axis=1), kind="stable")[:DESCRIBING])]
 
     def base_score(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         logs = [math.log(share) for share in self._means(self.shares(y), weight)]

@@ -10,7 +10,9 @@ import numpy as np
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
+from sapwood.data.binning import NUMBER, ONE_VS_REST
 from sapwood.data.columns import Schema
+from sapwood.encoding.encoding import Encoding
 from sapwood.losses.base import LINKS
 from sapwood.losses.registry import is_name
 
@@ -32,7 +34,14 @@ ARRAYS = {
     "value": ("float64", "nodes"),
     "gain": ("float64", "nodes"),
     "count": ("int64", "nodes"),
+    "sets": ("uint32", "sets"),
+    "kinds": ("uint8", "kinds"),
+    "lookup_begin": ("int64", "lookups and one"),
+    "lookup_keys": ("int64", "keys"),
+    "lookup_values": ("float64", "keys"),
+    "lookup_other": ("float64", "lookups"),
 }
+WIDE = {"sets": 8}  # arrays of so many numbers an entry
 
 
 class ModelFormatError(ValueError):
@@ -41,7 +50,8 @@ class ModelFormatError(ValueError):
 
 def pack(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> bytes:
     """Arrays and a JSON document as one block of bytes."""
-    full = {name: np.ascontiguousarray(arrays.get(name, np.empty(0)), dtype=dtype) for name, (dtype, _) in ARRAYS.items()}
+    none = {name: np.empty((0, WIDE[name]) if name in WIDE else 0) for name in ARRAYS}
+    full = {name: np.ascontiguousarray(arrays.get(name, none[name]), dtype=dtype) for name, (dtype, _) in ARRAYS.items()}
     about = {"schema": SCHEMA, **about}
     return save(full, {"sapwood": _as_json({**about, "sha256": _digest(full, about)})})
 
@@ -84,7 +94,8 @@ def _check(arrays: dict[str, np.ndarray], about: Any) -> None:
     lengths: dict[str, int] = {}
     for name, (dtype, kind) in ARRAYS.items():
         array = arrays[name]
-        _require(array.dtype == dtype and array.ndim == 1, f"{name} is not a list of {dtype}")
+        shape = (len(array), WIDE[name]) if name in WIDE and array.ndim > 0 else (array.size,)
+        _require(array.dtype == dtype and array.shape == shape, f"{name} is not a list of {dtype}")
         _require(lengths.setdefault(kind, len(array)) == len(array), f"{name} has another length than its fellows")
     stated = {name: value for name, value in about.items() if name != "sha256"}
     _require(about.get("sha256") == _digest(arrays, stated), "its checksum is another")
@@ -97,14 +108,16 @@ def _check(arrays: dict[str, np.ndarray], about: Any) -> None:
         _require(len(begin) > 0 and begin[0] == 0 and begin[-1] == len(arrays[inner]), f"{name} does not cover {inner}")
         _require(bool((np.diff(begin) >= 0).all()), f"{name} is not ascending")
     _check_cuts(arrays["cuts"], np.diff(arrays["cuts_begin"]))
+    _require(len(arrays["kinds"]) == len(arrays["cuts_begin"]) - 1 and bool((arrays["kinds"] <= ONE_VS_REST).all()), "kinds")
+    try:
+        encoding = Encoding.from_data(about.get("encoding"), arrays, len(arrays["kinds"]))
+        encoding.check(Schema.from_json(about.get("features"), encoding.n_columns))
+    except ValueError as error:
+        _require(False, f"its features: {error}")
     _require((len(arrays["begin"]) - 1) % len(arrays["base_score"]) == 0, "a round is not whole")
     n_rounds, best = (len(arrays["begin"]) - 1) // len(arrays["base_score"]), about.get("best_round")
     _require(best is None or (type(best) is int and 0 <= best <= n_rounds), "best_round is out of range")
     _check_nodes(arrays, len(arrays["cuts_begin"]) - 1)
-    try:
-        Schema.from_json(about.get("features"), len(arrays["cuts_begin"]) - 1)
-    except ValueError as error:
-        _require(False, f"its features: {error}")
 
 
 def _check_cuts(cuts: np.ndarray, n_cuts: np.ndarray) -> None:
@@ -132,5 +145,7 @@ def _check_nodes(arrays: dict[str, np.ndarray], n_features: int) -> None:
     _require(bool((n_parents == (own > 0)).all()), "a node has no parent, or two")
     _require(not np.isnan(arrays["threshold"]).any(), "a threshold is not a number")
     _require(bool(np.isfinite(arrays["value"]).all()), "a leaf value is not finite")
+    by_levels = inner & (arrays["kinds"][feature] != NUMBER)
     bins = arrays["bin"]
-    _require(bool(((bins >= 0) & (bins <= 255)).all()), "a bin is out of range")
+    _require(bool(((bins >= 0) & (bins <= 255))[~by_levels].all()), "a bin is out of range")
+    _require(np.array_equal(bins[by_levels], np.arange(len(arrays["sets"]))), "a set of levels is missing, or one too many")

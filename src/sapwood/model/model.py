@@ -14,6 +14,7 @@ from sapwood.data.columns import Schema
 from sapwood.data.pages import Pages
 from sapwood.data.sorted import SortedRows
 from sapwood.data.tables import Table
+from sapwood.encoding.encoding import Encoding
 from sapwood.model import file
 from sapwood.trees.tree import Tree
 
@@ -30,6 +31,7 @@ class Model:
     def __init__(self, binning: Binning, base_score: np.ndarray, loss: str, link: str, trees: list[Tree] | None = None) -> None:
         self.binning = binning
         self.schema = Schema(binning.n_features)
+        self.encoding = Encoding(binning.n_features)
         self.base_score = base_score  # (n_outputs,) float64
         self.loss = loss
         self.link = link
@@ -66,7 +68,10 @@ class Model:
         """The nodes of all trees, end to end, and where each tree begins."""
         begin = np.cumsum([0] + [len(tree.feature) for tree in self.trees], dtype=np.int64)
         nodes = {name: np.concatenate([getattr(tree, name) for tree in self.trees]) for name in Tree.names()} if self.trees else {}
-        return {"begin": begin, **nodes}
+        sets = np.concatenate([np.empty((0, 8), dtype=np.uint32), *(tree.sets for tree in self.trees)])
+        if len(sets):  # counted through all trees
+            nodes["bin"][self.binning.is_category(nodes["feature"])] = np.arange(len(sets))
+        return {"begin": begin, **nodes, "sets": sets}
 
     def scorer(self) -> kernels.Scorer:
         """The trees laid out for prediction: made when first needed."""
@@ -74,7 +79,8 @@ class Model:
         if cached is None or cached[0] != len(self.trees):
             a = self.arrays()
             nodes = [a[name] for name in ("feature", "threshold", "left", "right", "missing_left", "value")]
-            cached = len(self.trees), kernels.Scorer(a["begin"], *nodes, self.n_features, self.n_outputs)
+            levels = () if self.binning.kinds is None else (self.binning.n_levels, a["bin"], a["sets"])
+            cached = len(self.trees), kernels.Scorer(a["begin"], *nodes, self.n_features, self.n_outputs, *levels)
             self._scorer = cached
         return cached[1]
 
@@ -97,7 +103,7 @@ class Model:
         if not self.trees:
             return raw
         k = self.n_outputs
-        table.score(self.scorer(), first * k, last * k, raw, n_threads)
+        self.encoding.apply(table).score(self.scorer(), first * k, last * k, raw, n_threads)
         return raw
 
     def apply_link(self, raw: np.ndarray, n_threads: int) -> np.ndarray:
@@ -113,7 +119,8 @@ class Model:
         return raw
 
     def importances(self, kind: str = "gain") -> np.ndarray:
-        """(n_features,) float64: the total gain of splits on each feature, their number, or the training rows they sent on ("cover")."""
+        """(n_columns,) float64: the total gain of splits on each column's features, their number, or the training rows they sent on
+        ("cover"). What is made of several columns counts for each in equal parts."""
         if kind not in IMPORTANCES:
             raise ValueError(f"kind={kind!r} is unknown; choose from {', '.join(IMPORTANCES)}")
         totals = np.zeros(self.n_features)
@@ -121,7 +128,7 @@ class Model:
             inner = tree.feature >= 0
             amounts = {"gain": tree.gain, "split": np.ones(len(inner)), "cover": tree.count.astype(np.float64)}[kind]
             np.add.at(totals, tree.feature[inner], amounts[inner])
-        return totals
+        return self.encoding.gather(totals)
 
     def to_bytes(self) -> bytes:
         """The model as data: the same model gives the same bytes."""
@@ -129,23 +136,25 @@ class Model:
             "base_score": self.base_score,
             "cuts": self.binning.cuts,
             "cuts_begin": self.binning.begin,
+            "kinds": np.zeros(self.n_features) if self.binning.kinds is None else self.binning.kinds,
+            **self.encoding.arrays(),
             **self.arrays(),
         }
-        about = {"loss": self.loss, "link": self.link, "best_round": self.best_round, "features": self.schema.to_json()}
-        return file.pack(arrays, about)
+        about = {"loss": self.loss, "link": self.link, "best_round": self.best_round}
+        return file.pack(arrays, {**about, "features": self.schema.to_json(), "encoding": self.encoding.to_json()})
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Model:
         """The model that `to_bytes` wrote. Raises ModelFormatError for anything else."""
         arrays, about = file.unpack(data)
         cuts, begin = arrays["cuts"], arrays["cuts_begin"]
-        binning = Binning([cuts[a:b] for a, b in itertools.pairwise(begin)])
-        trees = [
-            Tree(**{name: arrays[name][a:b] for name in Tree.names()}) for a, b in zip(arrays["begin"], arrays["begin"][1:], strict=False)
-        ]
+        binning = Binning([cuts[a:b] for a, b in itertools.pairwise(begin)], arrays["kinds"] if arrays["kinds"].any() else None)
+        trees = [Tree(**{name: arrays[name][a:b] for name in Tree.names()}) for a, b in itertools.pairwise(arrays["begin"])]
+        _hand_out_sets(trees, binning, arrays["sets"])
         model = cls(binning, arrays["base_score"], about["loss"], about["link"], trees)
         model.best_round = about.get("best_round")
-        model.schema = Schema.from_json(about["features"], binning.n_features)
+        model.encoding = Encoding.from_data(about["encoding"], arrays, binning.n_features)
+        model.schema = Schema.from_json(about["features"], model.encoding.n_columns)
         return model
 
     def __getstate__(self) -> dict[str, Any]:
@@ -153,3 +162,15 @@ class Model:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(Model.from_bytes(state["bytes"]).__dict__)
+
+
+def _hand_out_sets(trees: list[Tree], binning: Binning, sets: np.ndarray) -> None:
+    """Give each tree its own sets of levels, counted from 0."""
+    if not len(sets):
+        return
+    first = 0
+    for tree in trees:
+        own = binning.is_category(tree.feature)
+        last = first + int(np.count_nonzero(own))
+        tree.sets, tree.bin = sets[first:last], np.where(own, tree.bin - first, tree.bin).astype(np.int32)
+        first = last

@@ -51,6 +51,27 @@ class Groups(Interactions):
         return allowed
 
 
+class ByColumn(Interactions):
+    """Interactions of columns, where features are made of them: all of a feature's columns must be allowed to meet."""
+
+    def __init__(self, of_columns: Interactions, columns: list[tuple[int, ...]], n_columns: int) -> None:
+        self.of_columns, self.columns, self.n_columns = of_columns, columns, n_columns
+
+    def root(self, n_features: int) -> np.ndarray:
+        return self.below(frozenset(), n_features)
+
+    def below(self, path: frozenset[int], n_features: int) -> np.ndarray:
+        met = frozenset(c for f in path for c in self.columns[f])
+        allowed = self._columns(met)
+        out = np.zeros(n_features, dtype=bool)
+        for f, columns in enumerate(self.columns):
+            out[f] = allowed[columns[0]] and all(self._columns(met | set(columns[:i]))[columns[i]] for i in range(1, len(columns)))
+        return out
+
+    def _columns(self, met: frozenset[int]) -> np.ndarray:
+        return self.of_columns.below(met, self.n_columns) if met else self.of_columns.root(self.n_columns)
+
+
 @dataclass(frozen=True)
 class FeaturePolicy:
     """Shares of the features drawn for each tree, of those for each level, of those for each node; and interactions."""

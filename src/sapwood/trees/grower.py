@@ -82,9 +82,11 @@ def _finish(
     gradient, hessian, count = (leaves.joined(part) for part in sums)
     value = np.zeros(len(feature))
     value[at] = config.rules.leaf_steps((gradient, hessian, count), records, leaves.limits) * config.learning_rate
-    inner = feature >= 0
+    by_levels = nodes["by_levels"].astype(bool)
+    ordered = (feature >= 0) & ~by_levels
     threshold = np.zeros(len(feature))
-    threshold[inner] = binning.thresholds(feature[inner], nodes["bin"][inner])
+    threshold[ordered] = binning.thresholds(feature[ordered], nodes["bin"][ordered])
+    nodes["bin"][by_levels] = np.arange(np.count_nonzero(by_levels))
     with np.errstate(over="ignore"):  # the square of a target may well be too large
         gain = np.minimum(nodes["gain"] * form.gradient_unit * form.gradient_unit, LARGEST)
     return Tree(
@@ -97,4 +99,5 @@ def _finish(
         value=value,
         gain=gain,
         count=nodes["count"],
+        sets=workspace.sets(),
     )

@@ -30,9 +30,9 @@ class Watch:
 class Neighbours(Watch):
     """Keeps each leaf's value between those of the leaves next to it.
 
-    A leaf is a box: a range of bins of every feature, with or without missing values. Of two leaves that differ in a monotonic feature and
-    overlap in all others, the one must not be above the other. When a leaf is split, the values next to its neighbours change; their best
-    splits are sought anew within the new bounds.
+    A leaf is a box: a range of bins of every feature, or a set of levels, with or without missing values. Of two leaves that differ in a
+    monotonic feature and overlap in all others, the one must not be above the other. When a leaf is split, the values next to its
+    neighbours change; their best splits are sought anew within the new bounds.
     """
 
     def __init__(self, workspace: kernels.GrowingTree, frontier: Frontier, features: TreeFeatures, monotonic: np.ndarray | None) -> None:
@@ -41,6 +41,7 @@ class Neighbours(Watch):
         self.monotonic = monotonic
         n = len(monotonic)
         self.low, self.high, self.missing = np.zeros((1, n), dtype=np.int64), np.full((1, n), FAR), np.ones((1, n), dtype=bool)
+        self.levels: dict[int, np.ndarray] = {}  # of features that are split by levels: (n_leaves, 8) uint32, the bits of those in the box
         self.leaves = [0]
         self.bounds = {0: (-np.inf, np.inf)}
 
@@ -77,8 +78,15 @@ class Neighbours(Watch):
         self.low = np.vstack([self.low, self.low[at]])
         self.high = np.vstack([self.high, self.high[at]])
         self.missing = np.vstack([self.missing, self.missing[at]])
-        self.high[at, feature] = min(self.high[at, feature], bin_)  # a split may be outside, to part missing values from the rest
-        self.low[-1, feature] = max(self.low[-1, feature], bin_ + 1)
+        self.levels = {f: np.vstack([bits, bits[at]]) for f, bits in self.levels.items()}
+        if grown["by_levels"][node]:
+            left_levels = self.workspace.sets()[np.count_nonzero(grown["by_levels"][:node])]
+            bits = self.levels.setdefault(int(feature), np.full((len(self.leaves), 8), 0xFFFFFFFF, dtype=np.uint32))
+            bits[at] &= left_levels
+            bits[-1] &= ~left_levels
+        else:
+            self.high[at, feature] = min(self.high[at, feature], bin_)  # a split may be outside, to part missing values from the rest
+            self.low[-1, feature] = max(self.low[-1, feature], bin_ + 1)
         self.missing[at if not missing_left else -1, feature] = False
 
     def _bounds(self, below: np.ndarray, above: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -86,6 +94,8 @@ class Neighbours(Watch):
         n = len(self.leaves)
         empty = self.low > self.high  # but for missing values
         disjoint = (self.low[:, None] > self.high[None]) | (self.low[None] > self.high[:, None]) | empty[:, None] | empty[None]
+        for of_levels, bits in self.levels.items():
+            disjoint[:, :, of_levels] = ~(bits[:, None] & bits[None]).any(axis=2)
         apart = disjoint & ~(self.missing[:, None] & self.missing[None])
         n_apart = apart.sum(axis=2)
         under = np.zeros((n, n), dtype=bool)  # [i, j]: the value of i must not be above that of j

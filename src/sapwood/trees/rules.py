@@ -31,9 +31,13 @@ class Rules:
     feature_weights: np.ndarray | None = None  # (n_features,) float64
     monotonic: np.ndarray | None = None  # (n_features,) int8
     neighbours: bool = False  # monotonic values are bounded by their neighbours', not by the middle between them
+    category_smooth: float = 0.0  # hessian that a level's gradient is shared with where levels are put in order
+    category_l2: float = 0.0  # more of it for the children of a split found in that order
+    min_level_rows: int = 1  # levels with fewer rows in a node are put in order as one
 
-    def constrain(self, workspace: kernels.GrowingTree, joint: bool) -> None:
-        """Tell a workspace what holds for all its trees; `joint`: one split for all nodes of a level."""
+    def constrain(self, workspace: kernels.GrowingTree, joint: bool, kinds: np.ndarray | None = None) -> None:
+        """Tell a workspace what holds for all its trees; `joint`: one split for all nodes of a level; `kinds`: of features, if any is a
+        category."""
         workspace.constrain(
             l1=self.l1,
             max_step=self.max_step,
@@ -44,6 +48,10 @@ class Rules:
             neighbours=self.neighbours,
             weights=self.feature_weights,
             monotonic=self.monotonic,
+            kinds=kinds,
+            category_smooth=self.category_smooth,
+            category_l2=self.category_l2,
+            min_level_rows=self.min_level_rows,
         )
 
     def of_tree(self, form: Format) -> dict[str, float | int]:

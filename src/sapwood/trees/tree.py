@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from sapwood.trees.rules import Limits
 class Tree:
     """Nodes in the order they were made, the root first: a child's index is larger than its parent's.
 
-    `x <= threshold` goes left, as does a missing value where `missing_left`. A leaf has feature -1.
+    `x <= threshold` goes left, as does a missing value where `missing_left`. A leaf has feature -1. On a category the levels of a set go
+    left: `bin` is the number of the set.
     """
 
     feature: np.ndarray  # (n_nodes,) int32
@@ -27,6 +28,7 @@ class Tree:
     value: np.ndarray  # (n_nodes,) float64: 0 but in leaves
     gain: np.ndarray  # (n_nodes,) float64: 0 in leaves
     count: np.ndarray  # (n_nodes,) int64: training rows
+    sets: np.ndarray = field(default_factory=lambda: np.empty((0, 8), dtype=np.uint32))  # (n_sets, 8): 256 bits, one for each level
 
     @property
     def n_leaves(self) -> int:
@@ -34,8 +36,8 @@ class Tree:
 
     @classmethod
     def names(cls) -> list[str]:
-        """The arrays a tree is made of."""
-        return [field.name for field in fields(cls)]
+        """The arrays with an entry for each node."""
+        return [own.name for own in fields(cls) if own.name != "sets"]
 
 
 class Leaves:

@@ -1,0 +1,10 @@
+"""Categories -> features of the model: sets of levels, statistics of the target, counts. ENCODERS is the table."""
+
+from __future__ import annotations
+
+from sapwood.encoding.base import Encoder
+from sapwood.encoding.count import Count
+from sapwood.encoding.levels import OneHot, Partition
+from sapwood.encoding.target import Target
+
+ENCODERS: dict[str, type[Encoder]] = {encoder.name: encoder for encoder in (OneHot, Partition, Target, Count)}

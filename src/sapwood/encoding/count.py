@@ -1,0 +1,21 @@
+"""How frequent levels are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sapwood.data.binning import NUMBER
+from sapwood.encoding.base import Column, Encoded, Encoder, Targets
+from sapwood.encoding.lookup import Lookup
+
+
+class Count(Encoder):
+    """The number of rows of a level. One that the fit did not see is as good as missing."""
+
+    name = "count"
+    combines = True
+
+    def fit(self, column: Column, targets: Targets) -> list[Encoded]:
+        keys, counts = np.unique(column.keys, return_counts=True)
+        other = float(counts[0]) if column.is_single and keys[0] == 0 else 0.0
+        return [Encoded(Lookup(column.columns, column.n_levels, keys, counts.astype(np.float64), other, NUMBER))]

@@ -1,0 +1,230 @@
+"""How the columns of a table become the features of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from sapwood.data.binning import NUMBER
+from sapwood.data.columns import Schema
+from sapwood.data.tables import Table
+from sapwood.encoding.base import Column, Encoder, Targets
+from sapwood.encoding.lookup import MAX_KEYS, Lookup, combine, key_space
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """Feature f of a model is column f of the table, or what is looked up for it; further ones come after the columns.
+
+    Attributes
+    ----------
+    n_columns : of the table
+    lookups : by feature; those without one are columns as they are
+    """
+
+    n_columns: int
+    lookups: Mapping[int, Lookup] = field(default_factory=dict)
+
+    @property
+    def n_features(self) -> int:
+        return max(self.n_columns, max(self.lookups, default=-1) + 1)
+
+    def columns_of(self, feature: int) -> tuple[int, ...]:
+        """The columns that a feature is made of."""
+        return self.lookups[feature].columns if feature in self.lookups else (feature,)
+
+    @property
+    def kinds(self) -> np.ndarray:
+        """(n_features,) uint8: how features are split."""
+        return np.array([self.lookups[f].kind if f in self.lookups else NUMBER for f in range(self.n_features)], dtype=np.uint8)
+
+    @property
+    def n_levels(self) -> np.ndarray:
+        """(n_features,) int64: codes of the features that are split by levels; else 0."""
+        kinds = self.kinds
+        return np.array([int(self.lookups[f].values.max(initial=0)) + 1 if kinds[f] else 0 for f in range(self.n_features)])
+
+    def spread(self, of_columns: np.ndarray) -> np.ndarray:
+        """From a value for each column to one for each feature: a further feature has the least of its columns'."""
+        return np.array([of_columns[list(self.columns_of(f))].min() for f in range(self.n_features)], dtype=of_columns.dtype)
+
+    def gather(self, of_features: np.ndarray) -> np.ndarray:
+        """(n_columns,) float64: sums over the features of each column; a feature of several columns counts in equal parts."""
+        out = np.zeros(self.n_columns)
+        for f, value in enumerate(of_features):
+            columns = list(self.columns_of(f))
+            out[columns] += value / len(columns)
+        return out
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The look-ups end to end, in the order of their features."""
+        lookups = [self.lookups[f] for f in sorted(self.lookups)]
+        return {
+            "lookup_begin": np.cumsum([0] + [len(lookup.keys) for lookup in lookups], dtype=np.int64),
+            "lookup_keys": np.concatenate([np.empty(0, dtype=np.int64), *(lookup.keys for lookup in lookups)]),
+            "lookup_values": np.concatenate([np.empty(0), *(lookup.values for lookup in lookups)]),
+            "lookup_other": np.array([lookup.other for lookup in lookups], dtype=np.float64),
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """What the arrays do not tell, as plain data."""
+        about = {f: {"columns": list(lookup.columns), "n_levels": list(lookup.n_levels)} for f, lookup in self.lookups.items()}
+        return {"n_columns": self.n_columns, "lookups": {str(f): about[f] for f in sorted(about)}}
+
+    @classmethod
+    def from_data(cls, about: Any, arrays: dict[str, np.ndarray], n_features: int) -> Encoding:
+        """What `arrays` and `to_json` made; ValueError for anything else."""
+        n_columns, described = _described(about, n_features)
+        begin, keys, values, other = (arrays[f"lookup_{name}"] for name in ("begin", "keys", "values", "other"))
+        if len(begin) != len(described) + 1 or len(other) != len(described) or len(keys) != len(values):
+            raise ValueError("look-ups are not whole")
+        if begin[0] != 0 or begin[-1] != len(keys) or (np.diff(begin) < 0).any():
+            raise ValueError("look-ups do not cover their values")
+        lookups = {}
+        for i, (f, (columns, n_levels)) in enumerate(described.items()):
+            own = slice(begin[i], begin[i + 1])
+            lookups[f] = Lookup(columns, n_levels, keys[own], values[own], float(other[i]), int(arrays["kinds"][f]))
+            _check(lookups[f], int(arrays["cuts_begin"][f + 1] - arrays["cuts_begin"][f]) + 1)
+        if any(kind != NUMBER and f not in lookups for f, kind in enumerate(arrays["kinds"])):
+            raise ValueError("a category is not looked up")
+        return cls(n_columns, lookups)
+
+    def check(self, schema: Schema) -> None:
+        """Raise ValueError unless it is for tables of this schema."""
+        for feature in range(self.n_features):
+            levels = [len(schema.kind(c).levels) if schema.kind(c).is_category else None for c in self.columns_of(feature)]
+            wanted = list(self.lookups[feature].n_levels) if feature in self.lookups else [None]
+            if levels != wanted:
+                raise ValueError(f"the feature {feature} is looked up by other levels than its columns have")
+
+    def apply(self, table: Table, training: Mapping[int, np.ndarray] | None = None) -> Table:
+        """The features of a table's rows. `training` are features, (n_rows,), of rows that the model learns from."""
+        return EncodedTable(table, self, training or {}) if self.lookups else table
+
+
+def _described(about: Any, n_features: int) -> tuple[int, dict[int, tuple[tuple[int, ...], tuple[int, ...]]]]:
+    """The number of columns, and for each feature that is looked up its columns and their numbers of levels."""
+    if not isinstance(about, dict) or set(about) != {"n_columns", "lookups"} or not isinstance(about["lookups"], dict):
+        raise ValueError("the features are not described")
+    n_columns = about["n_columns"]
+    if type(n_columns) is not int or not 1 <= n_columns <= n_features:
+        raise ValueError("n_columns is out of range")
+    described = {}
+    for key, one in about["lookups"].items():
+        if not key.isdecimal() or int(key) >= n_features or not isinstance(one, dict) or set(one) != {"columns", "n_levels"}:
+            raise ValueError(f"the feature {key!r} is not described")
+        columns, n_levels = one["columns"], one["n_levels"]
+        for numbers, most in ((columns, n_columns - 1), (n_levels, MAX_KEYS)):
+            if not isinstance(numbers, list) or not numbers or not all(type(n) is int and 0 <= n <= most for n in numbers):
+                raise ValueError(f"the feature {key!r} has columns or levels out of range")
+        if len(columns) != len(n_levels) or key_space(n_levels) > MAX_KEYS or (int(key) < n_columns and columns != [int(key)]):
+            raise ValueError(f"the feature {key!r} has columns or levels that do not fit")
+        described[int(key)] = tuple(columns), tuple(n_levels)
+    if set(range(n_columns, n_features)) - set(described):
+        raise ValueError("a further feature is not described")
+    return n_columns, dict(sorted(described.items()))
+
+
+def _check(lookup: Lookup, n_bins: int) -> None:
+    keys, values = lookup.keys, lookup.values
+    if len(keys) and (keys[0] < 0 or keys[-1] >= key_space(lookup.n_levels) or (np.diff(keys) <= 0).any()):
+        raise ValueError("keys are out of range, or not ascending")
+    if lookup.kind == NUMBER:
+        if not np.isfinite(values).all() or np.isinf(lookup.other):
+            raise ValueError("a value that is looked up is not finite")
+    elif not (np.isin(values, np.arange(n_bins)).all() and np.isnan(lookup.other)):
+        raise ValueError("a level has no bin")
+
+
+class EncodedTable(Table):
+    """A table of features, looked up when they are read."""
+
+    def __init__(self, table: Table, encoding: Encoding, given: Mapping[int, np.ndarray]) -> None:
+        self.table, self.encoding, self.given = table, encoding, given
+        self.n_rows, self.n_features = table.n_rows, encoding.n_features
+
+    def runs(self, most: int) -> list[tuple[int, int]]:
+        out = []
+        for first, last in self.table.runs(most):
+            begin = first
+            for f in range(first, last):
+                if f in self.encoding.lookups:
+                    out += [(begin, f)] * (begin < f) + [(f, f + 1)]
+                    begin = f + 1
+            out += [(begin, last)] * (begin < last)
+        return out + [(f, f + 1) for f in range(self.encoding.n_columns, self.n_features)]
+
+    def read(self, rows: slice | np.ndarray, first: int, last: int) -> np.ndarray:
+        lookup = self.encoding.lookups.get(first)
+        if lookup is None:
+            return self.table.read(rows, first, last)
+        if first in self.given:
+            return self.given[first][rows, None]
+        return lookup.read([self.table.read(rows, c, c + 1)[:, 0] for c in lookup.columns])[:, None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be encoded, and how.
+
+    Attributes
+    ----------
+    encoders : for each category, how; the first takes the column's place
+    combinations : groups of categories that are encoded together, and how
+    """
+
+    encoders: Mapping[int, Sequence[Encoder]]
+    combinations: Sequence[tuple[tuple[int, ...], Encoder]] = ()
+
+    def fit(self, table: Table, n_levels: Mapping[int, int], targets: Targets, rows: np.ndarray | None) -> Fitted:
+        """Learn from the rows of a table (all, or the given ones), to which the targets belong."""
+        codes = {c: table.read(slice(None), c, c + 1)[:, 0] for c in self.encoders}
+        lookups: dict[int, Lookup] = {}
+        training: dict[int, np.ndarray] = {}
+        further = table.n_features
+        work = [((c,), encoder) for c, encoders in sorted(self.encoders.items()) for encoder in encoders]
+        for columns, encoder in [*work, *self.combinations]:
+            levels = tuple(n_levels[c] for c in columns)
+            keys = combine([codes[c] for c in columns], levels)
+            own = Column(columns, levels, keys if rows is None else keys[rows])
+            for encoded in encoder.fit(own, targets):
+                feature = columns[0]
+                if len(columns) > 1 or feature in lookups:
+                    feature, further = further, further + 1
+                lookups[feature] = encoded.lookup
+                if encoded.training is not None:
+                    training[feature] = encoded.training
+        return Fitted(Encoding(table.n_features, lookups), table, training, rows)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """An encoding, and the table it was fitted on."""
+
+    encoding: Encoding
+    table: Table
+    training: Mapping[int, np.ndarray] = field(default_factory=dict)  # features, (n_rows learnt from,), that are not looked up there
+    rows: np.ndarray | None = None
+
+    @cached_property
+    def features(self) -> Table:
+        """The features of the table: of the rows that the model learns from, as it learns from them; of others, as it sees them."""
+        given = {}
+        for feature, values in self.training.items():
+            if self.rows is not None:
+                own = values
+                values = self.encoding.apply(self.table).read(slice(None), feature, feature + 1)[:, 0]
+                values[self.rows] = own
+            given[feature] = values
+        return self.encoding.apply(self.table, given)
+
+    def go_on_with(self, encoding: Encoding) -> Fitted:
+        """The same for a model that was trained before, whose look-ups stay as they are."""
+        columns = [{f: e.columns_of(f) for f in range(e.n_features)} for e in (encoding, self.encoding)]
+        if columns[0] != columns[1] or not np.array_equal(encoding.kinds, self.encoding.kinds):
+            raise ValueError("warm_start goes on with categories as they were encoded: leave the parameters of categories as they were")
+        return replace(self, encoding=encoding)
