@@ -1,0 +1,139 @@
+"""Probabilities that are what they say."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import check_random_state, get_tags
+from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from sapwood.checks import check_labels
+from sapwood.estimators import BoostingClassifier
+from sapwood.estimators.base import AUTO_EARLY_STOPPING_ROWS, BaseBoosting
+from sapwood.uncertainty.calibrators import CALIBRATORS, Calibrator
+from sapwood.uncertainty.rows import Sample, hold_out
+
+
+class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """A classifier whose probabilities are corrected by rows it was not trained on.
+
+    Where our estimator stops early, these are the rows that it watches: one set of held-out rows serves both.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        Ours with its defaults if None. A `sklearn.frozen.FrozenEstimator` is not trained again: all rows are held out.
+    method : "temperature" or "isotonic", default="temperature"
+        "temperature" divides raw predictions by one number: a few hundred rows are enough, and the most probable class stays.
+        "isotonic" is free to bend probabilities any way that keeps their order: it needs some thousand rows.
+    calibration_size : float or int, default=0.1
+        The share, or the number, of rows held out where none are given.
+    random_state : int, RandomState or None, default=None
+        For the choice of rows; None repeats.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+    estimator_ : the trained classifier
+    calibrator_ : Temperature or Isotonic; a Temperature has its `temperature`
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sapwood.uncertainty import CalibratedClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> CalibratedClassifier().fit(X, y).predict_proba(X).shape
+    (569, 2)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "estimator": [HasMethods(["fit", "predict_proba"]), HasMethods(["fit", "decision_function"]), None],
+        "method": [StrOptions(set(CALIBRATORS))],
+        "calibration_size": [Interval(RealNotInt, 0, 1, closed="neither"), Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    }
+    classes_: np.ndarray
+    calibrator_: Calibrator
+
+    def __init__(
+        self, estimator: Any = None, *, method: str = "temperature", calibration_size: float | int = 0.1, random_state: Any = None
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.calibration_size = calibration_size
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, X_cal: Any = None, y_cal: Any = None, sample_weight_cal: Any = None
+    ) -> CalibratedClassifier:
+        """Train, and correct the probabilities.
+
+        Parameters
+        ----------
+        X, y, sample_weight : rows to train on, and to hold some out of
+        X_cal, y_cal, sample_weight_cal : optional
+            The rows to hold out; then all of X are trained on.
+        """
+        self._validate_params()
+        if (X_cal is None) != (y_cal is None):
+            raise ValueError("X_cal and y_cal go together: one of them is None")
+        frozen = isinstance(self.estimator, FrozenEstimator)
+        if frozen and X_cal is not None:
+            raise ValueError("a FrozenEstimator is not trained: all rows given to fit are held out; leave X_cal out")
+        train = Sample.check(X, y, sample_weight, check_labels)
+        held = train
+        if X_cal is not None:
+            held = Sample.check(X_cal, y_cal, sample_weight_cal, check_labels, "_cal")
+        elif not frozen:
+            seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(1 << 31))
+            train, held = hold_out(train, self.calibration_size, train.y, seed)
+        estimator = BoostingClassifier() if self.estimator is None else clone(self.estimator)
+        watched = {"X_val": held.X, "y_val": held.y, "sample_weight_val": held.weight} if _stops_early(estimator, train.n_rows) else {}
+        self.estimator_ = train.fit(estimator, **watched)
+        self.classes_ = estimator.classes_
+        unknown = np.setdiff1d(held.y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"held-out rows have classes that the estimator does not know: {unknown.tolist()[:5]}")
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(estimator, name):
+                setattr(self, name, getattr(estimator, name))
+        self.calibrator_ = CALIBRATORS[self.method]().fit(self._raw(held.X), np.searchsorted(self.classes_, held.y), held.weight)
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """(n_rows, n_classes) float64: the probability of each class."""
+        check_is_fitted(self)
+        raw = self._raw(X)
+        return self.calibrator_.transform(raw) if len(self.classes_) > 1 else np.ones((len(raw), 1))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """(n_rows,): the most probable class of each row."""
+        proba = self.predict_proba(X)
+        return self.classes_[proba.argmax(axis=1)]
+
+    def _raw(self, X: Any) -> np.ndarray:
+        """(n_rows, n_outputs): log-odds of the second of two classes, or a column for each."""
+        if hasattr(self.estimator_, "decision_function"):
+            raw = np.asarray(self.estimator_.decision_function(X), dtype=np.float64)
+            return raw[:, None] if raw.ndim == 1 else raw
+        return np.log(np.maximum(self.estimator_.predict_proba(X), np.finfo(np.float64).tiny))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags = get_tags(BoostingClassifier() if self.estimator is None else self.estimator).input_tags
+        return tags
+
+
+def _stops_early(estimator: Any, n_rows: int) -> bool:
+    """Whether an estimator of ours would keep rows aside to watch."""
+    if not isinstance(estimator, BaseBoosting) or estimator.boosting == "forest":
+        return False
+    if estimator.validation_split is not None:
+        return bool(estimator.early_stopping)
+    asked = n_rows > AUTO_EARLY_STOPPING_ROWS if estimator.early_stopping == "auto" else estimator.early_stopping
+    return bool(asked) and estimator.validation_fraction is not None

@@ -1,0 +1,145 @@
+"""Prediction sets."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from sapwood.checks import check_labels
+from sapwood.estimators import BoostingClassifier
+from sapwood.uncertainty.conformal import PARAMETERS, BaseConformal
+from sapwood.uncertainty.rows import Sample, check_weight, count_rows
+from sapwood.uncertainty.scores import needed_weight
+
+
+def least_ambiguous(proba: np.ndarray) -> np.ndarray:
+    """One less the probability of each class: sets are the smallest on average, and hard rows may get too small ones."""
+    return 1 - proba
+
+
+def cumulative(proba: np.ndarray) -> np.ndarray:
+    """The probability of a class and of all likelier ones: sets grow where the estimator is unsure."""
+    order = np.argsort(-proba, axis=1, kind="stable")
+    sums = np.empty_like(proba)
+    np.put_along_axis(sums, order, np.cumsum(np.take_along_axis(proba, order, axis=1), axis=1), axis=1)
+    return sums
+
+
+CONFORMITY = {"lac": least_ambiguous, "aps": cumulative}
+
+
+class ConformalClassifier(ClassifierMixin, BaseConformal):
+    __doc__ = f"""Sets of classes that hold the true one as often as asked, whatever the data and the estimator.
+
+    Parameters
+    ----------
+    {PARAMETERS}
+    conformity : "lac" or "aps", default="lac"
+        "lac" (one less the probability) gives the smallest sets, "aps" (the probability of all classes that are at least as likely) sets
+        whose size follows how hard a row is.
+
+    Attributes
+    ----------
+    classes_ : (n_classes,) array
+    folds_ : list of Fold
+        Estimators, and the scores of rows they did not see; one for method="split".
+    n_held_out_ : int
+        Rows that scores were learned from; those of weight 0 do not count.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sapwood.uncertainty import ConformalClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ConformalClassifier().fit(X, y).predict_set(X).shape
+    (150, 3)
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**BaseConformal._parameter_constraints, "conformity": [StrOptions(set(CONFORMITY))]}
+    classes_: np.ndarray
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        method: str = "split",
+        confidence_level: float = 0.9,
+        conformity: str = "lac",
+        calibration_size: float | int = 0.25,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            estimator,
+            method=method,
+            confidence_level=confidence_level,
+            calibration_size=calibration_size,
+            cv=cv,
+            random_state=random_state,
+        )
+        self.conformity = conformity
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """(n_rows, n_classes) float64: the estimator's probabilities, averaged over folds."""
+        check_is_fitted(self)
+        return np.mean([self._probabilities(fold.estimators, X) for fold in self.folds_], axis=0)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """(n_rows,): the most probable class."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def predict_set(self, X: Any, confidence_level: float | None = None, sample_weight: Any = None) -> np.ndarray:
+        """(n_rows, n_classes) bool: the classes that cannot be ruled out, in the order of `classes_`; the most probable one is always there.
+
+        Parameters
+        ----------
+        X : new rows
+        confidence_level : another than that of the constructor
+        sample_weight : weights of these rows, where those of the held-out rows say how many of the rows to come are like each of them; the
+            mean of those if None
+        """
+        level = self._level(confidence_level)
+        proba = [self._probabilities(fold.estimators, X) for fold in self.folds_]
+        weight = check_weight(sample_weight, count_rows(X), "sample_weight")
+        needed = needed_weight([fold.scores for fold in self.folds_], level, weight)
+        score = CONFORMITY[self.conformity]
+        stranger = sum(fold.scores.below(score(p)) for fold, p in zip(self.folds_, proba, strict=True))
+        sets = stranger < needed[:, None]
+        sets[np.arange(len(sets)), np.mean(proba, axis=0).argmax(axis=1)] = True
+        return sets
+
+    def _probabilities(self, estimators: list[Any], X: Any) -> np.ndarray:
+        """(n_rows, n_classes): 0 for classes that the estimator did not see."""
+        (estimator,) = estimators
+        own = estimator.predict_proba(X)
+        proba = np.zeros((len(own), len(self.classes_)))
+        proba[:, np.searchsorted(self.classes_, estimator.classes_)] = own
+        return proba
+
+    def _train(self, sample: Sample) -> list[Any]:
+        return [sample.fit(self._clone())]
+
+    def _score(self, estimators: list[Any], held: Sample) -> np.ndarray:
+        scores = CONFORMITY[self.conformity](self._probabilities(estimators, held.X))
+        return scores[np.arange(len(scores)), np.searchsorted(self.classes_, held.y)]
+
+    def _check_targets(self, y: Any, n_rows: int, name: str) -> np.ndarray:
+        y = check_labels(y, n_rows, name)
+        if name == "y":
+            self.classes_ = self.estimator.classes_ if isinstance(self.estimator, FrozenEstimator) else np.unique(y)
+        unknown = np.setdiff1d(y, self.classes_)
+        if len(unknown):
+            raise ValueError(f"{name} has classes that the estimator does not know: {unknown.tolist()[:5]}")
+        return y
+
+    def _strata(self, sample: Sample) -> np.ndarray | None:
+        return sample.y
+
+    def _default(self) -> Any:
+        return BoostingClassifier()
