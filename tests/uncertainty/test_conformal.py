@@ -30,7 +30,11 @@ def numbers(n_rows, seed, power=1.0):
 def labels(n_rows, seed, n_classes=4):
     generator = np.random.default_rng(seed)
     X = generator.normal(size=(n_rows, 4))
-    raw = 3 * X[:, :1] * np.arange(n_classes) - 2 * np.arange(n_classes) % 3 + generator.gumbel(size=(n_rows, n_classes)) * (1 + (X[:, 1:2] > 0))
+    raw = (
+        3 * X[:, :1] * np.arange(n_classes)
+        - 2 * np.arange(n_classes) % 3
+        + generator.gumbel(size=(n_rows, n_classes)) * (1 + (X[:, 1:2] > 0))
+    )
     return X, np.array(list("abcdef"))[raw.argmax(axis=1)]
 
 
@@ -135,9 +139,7 @@ def test_cv_plus_sets_are_those_of_the_definition():
     sets = model.predict_set(X_new)
     for row in range(20):
         for k in range(3):
-            smaller = sum(
-                (fold.scores.values < 1 - fold.estimators[0].predict_proba(X_new[[row]])[0, k]).sum() for fold in model.folds_
-            )
+            smaller = sum((fold.scores.values < 1 - fold.estimators[0].predict_proba(X_new[[row]])[0, k]).sum() for fold in model.folds_)
             assert sets[row, k] == (smaller < 0.7 * 61) or k == model.predict_proba(X_new[[row]]).argmax()
 
 

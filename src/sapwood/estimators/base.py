@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.model_selection import train_test_split
@@ -29,6 +29,7 @@ from sapwood.data.frames import array_table, frame_table, open_frame
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
 from sapwood.estimators.inputs import Given, Part, Watching, refuse_more, split_by
+from sapwood.inspection.recursion import recursion_of
 from sapwood.losses import Loss
 from sapwood.metrics import METRICS, Metric, as_metric
 from sapwood.model import Model
@@ -387,6 +388,11 @@ class BaseBoosting(BaseEstimator):
     def _staged_raw(self, X: Any) -> Iterator[np.ndarray]:
         check_is_fitted(self)
         return self.model_.staged_raw(self._table(X, self.model_.schema), resolve_threads(self.n_jobs))
+
+    def _compute_partial_dependence_recursion(self, grid: Any, target_features: np.ndarray) -> np.ndarray:
+        """(n_outputs, n_points): asked by `sklearn.inspection`, which knows columns by their number in its X; ours are those of the fit."""
+        check_is_fitted(self)
+        return recursion_of(self.model_, grid, target_features, isinstance(self, RegressorMixin))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

@@ -14,7 +14,7 @@ PRECISION = 1e-12
 
 
 class Calibrator(ABC):
-    """`fit` on the raw predictions of held-out rows, (n_rows, n_outputs), and their classes, 0 to n_classes - 1; then `transform` others'."""
+    """`fit` on the raw predictions of held-out rows, (n_rows, n_outputs), and their classes, 0, 1, ...; then `transform` others'."""
 
     @abstractmethod
     def fit(self, raw: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> Calibrator: ...

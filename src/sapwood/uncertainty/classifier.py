@@ -23,11 +23,27 @@ def least_ambiguous(proba: np.ndarray) -> np.ndarray:
 
 
 def cumulative(proba: np.ndarray) -> np.ndarray:
-    """The probability of a class and of all likelier ones: sets grow where the estimator is unsure."""
+    """The probability of all likelier classes, and a part of a class's own: sets grow where the estimator is unsure.
+
+    The part is drawn for each row. Without it, every row of a good classifier would score nearly 1, and sets would be far too large. It is
+    a hash of the row's probabilities, so that the same row has the same set wherever it stands.
+    """
     order = np.argsort(-proba, axis=1, kind="stable")
+    falling = np.take_along_axis(proba, order, axis=1)
     sums = np.empty_like(proba)
-    np.put_along_axis(sums, order, np.cumsum(np.take_along_axis(proba, order, axis=1), axis=1), axis=1)
-    return sums
+    np.put_along_axis(sums, order, np.cumsum(falling, axis=1) - falling, axis=1)
+    return sums + _draw(proba)[:, None] * proba
+
+
+def _draw(proba: np.ndarray) -> np.ndarray:
+    """(n_rows,): a number from 0 to 1 for each row, by a hash of its bits (splitmix64)."""
+    drawn = np.zeros(len(proba), dtype=np.uint64)
+    for column in np.ascontiguousarray(proba.T).view(np.uint64):
+        drawn = (drawn ^ column) + np.uint64(0x9E3779B97F4A7C15)
+        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+            drawn = (drawn ^ (drawn >> np.uint64(shift))) * np.uint64(factor)
+        drawn ^= drawn >> np.uint64(31)
+    return (drawn >> np.uint64(11)) * 2.0**-53
 
 
 CONFORMITY = {"lac": least_ambiguous, "aps": cumulative}
@@ -40,7 +56,7 @@ class ConformalClassifier(ClassifierMixin, BaseConformal):
     ----------
     {PARAMETERS}
     conformity : "lac" or "aps", default="lac"
-        "lac" (one less the probability) gives the smallest sets, "aps" (the probability of all classes that are at least as likely) sets
+        "lac" (one less the probability) gives the smallest sets, "aps" (the probability of all likelier classes and a part of its own) sets
         whose size follows how hard a row is.
 
     Attributes
@@ -60,7 +76,10 @@ class ConformalClassifier(ClassifierMixin, BaseConformal):
     (150, 3)
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**BaseConformal._parameter_constraints, "conformity": [StrOptions(set(CONFORMITY))]}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseConformal._parameter_constraints,
+        "conformity": [StrOptions(set(CONFORMITY))],
+    }
     classes_: np.ndarray
 
     def __init__(
@@ -95,7 +114,7 @@ class ConformalClassifier(ClassifierMixin, BaseConformal):
         return self.classes_[best]
 
     def predict_set(self, X: Any, confidence_level: float | None = None, sample_weight: Any = None) -> np.ndarray:
-        """(n_rows, n_classes) bool: the classes that cannot be ruled out, in the order of `classes_`; the most probable one is always there.
+        """(n_rows, n_classes) bool: classes that cannot be ruled out, in the order of `classes_`; the most probable one is always there.
 
         Parameters
         ----------

@@ -21,8 +21,8 @@ PARAMETERS = """estimator : estimator, default=None
         What predicts: ours with its defaults if None. A `sklearn.frozen.FrozenEstimator` is not trained again: all rows are held out.
     method : "split" or "cv+", default="split"
         "split" trains once and learns scores from rows held out: the guarantee is exact. "cv+" trains once for each fold and learns from
-        all rows: narrower where rows are few. There the guarantee is a little weaker than the level (1 - 2 * (1 - level), roughly), and what
-        is seen is mostly the level itself.
+        all rows: narrower where rows are few. There the guarantee is weaker than the level (1 - 2 * (1 - level), roughly); what is seen is
+        mostly the level itself or more.
     confidence_level : float, default=0.9
         How often the truth is to be covered; `predict_*` may ask for another.
     calibration_size : float or int, default=0.25

@@ -19,8 +19,8 @@ class ConformalRegressor(RegressorMixin, BaseConformal):
     __doc__ = f"""Prediction intervals that cover the truth as often as asked, whatever the data and the estimator.
 
     An interval is the prediction plus and minus what held-out residuals were. With an estimator of loss="quantile" (its `quantile` is set:
-    one is trained for each end) or one that predicts several quantiles, it is their interval, widened or narrowed by as much as held-out rows
-    need (conformalised quantile regression): then its width follows the features.
+    one is trained for each end) or one that predicts several quantiles, it is their interval, widened or narrowed by as much as held-out
+    rows need (conformalised quantile regression): then its width follows the features.
 
     Parameters
     ----------

@@ -79,10 +79,10 @@ def hold_out(sample: Sample, size: float | int, strata: np.ndarray | None, seed:
     try:
         train, held = train_test_split(rows, test_size=n_held, stratify=strata, random_state=seed)
     except ValueError:  # classes of few rows; one of each is trained on
-        first = np.unique(strata, return_index=True)[1]
+        first = np.unique(sample.y if strata is None else strata, return_index=True)[1]
         if n_held > len(rows) - len(first):
             raise ValueError(
-                f"calibration_size={size} cannot be held out of n_samples={len(rows)} rows of {len(first)} classes: one of each is to train on"
+                f"calibration_size={size} cannot be held out of n_samples={len(rows)} rows: one of each class is to train on"
             ) from None
         held = check_random_state(seed).choice(np.setdiff1d(rows, first), n_held, replace=False)
         train = np.setdiff1d(rows, held)

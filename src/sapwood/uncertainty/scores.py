@@ -1,8 +1,8 @@
 """Conformity scores: how far held-out rows were from what was predicted for them.
 
 A new row is as likely to have any rank among them as another. So, with a probability of at least the confidence level, its score is not
-above the smallest one that ceil(level * (n + 1)) of the n held-out scores do not exceed. With weights, rows count by theirs, and the new one by its
-own: level * (total + new).
+above the smallest one that ceil(level * (n + 1)) of the n held-out scores do not exceed. With weights, rows count by theirs, and the new
+one by its own: level * (total + new).
 """
 
 from __future__ import annotations

@@ -1,0 +1,146 @@
+"""Partial dependence: what is predicted on average where some features have given values and the others are as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sapwood.data.columns import Kind, Name
+from sapwood.data.tables import ArrayTable
+from sapwood.inspection.recursion import expected_raw
+from sapwood.threads import resolve_threads
+
+METHODS = ("auto", "recursion", "brute")
+KINDS = ("average", "individual", "both")
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """What `partial_dependence` found.
+
+    Attributes
+    ----------
+    features : names of the features
+    values : for each of them, ascending, the values it was given; those of a category are its levels, those of dates datetime64
+    average : (n_outputs, n_values, ...) float64, an axis of values for each feature; None if not asked for
+    individual : (n_outputs, n_rows, n_values, ...) float64: each row's own (ICE); None if not asked for
+    raw : whether these are raw predictions
+    """
+
+    features: list[str]
+    values: list[np.ndarray]
+    average: np.ndarray | None
+    individual: np.ndarray | None
+    raw: bool
+
+
+def partial_dependence(
+    estimator: Any,
+    X: Any,
+    features: Name | Sequence[Name],
+    *,
+    kind: str = "average",
+    method: str = "auto",
+    raw: bool = False,
+    grid_resolution: int = 50,
+    percentiles: tuple[float, float] = (0.05, 0.95),
+) -> Dependence:
+    """What a fitted estimator of ours predicts where features have given values.
+
+    Parameters
+    ----------
+    X : table of rows like those of the fit
+        Gives the values to try. "brute" averages over its rows, so some hundreds are enough.
+    features : a column's name or number, or a list of them (one or two make a picture)
+    kind : "average", "individual" (a curve for each row: ICE) or "both"
+    method : "brute" predicts all rows for each value. "recursion" walks the trees once, and lets the counts of training rows stand for the
+        other features: quick, averages of raw predictions only, and a little different where features depend on each other. "auto" is
+        recursion where it can be: for averages, with raw=True or where raw predictions are what is predicted (squared error).
+    raw : whether to average raw predictions (log-odds, logarithms of means) or what they stand for
+    grid_resolution : how many values to try, evenly between the percentiles; all that there are if these are fewer
+    percentiles : of a column, between which to try
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sapwood import BoostingRegressor
+    >>> from sapwood.inspection import partial_dependence
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> found = partial_dependence(BoostingRegressor().fit(X, y), X, "bmi", grid_resolution=20)
+    >>> found.average.shape
+    (1, 20)
+    """
+    check_is_fitted(estimator)
+    for name, choice, table in (("kind", kind, KINDS), ("method", method, METHODS)):
+        if choice not in table:
+            raise ValueError(f"{name}={choice!r} is unknown; choose from {', '.join(table)}")
+    model = estimator.model_
+    table, n_threads = estimator._table(X, model.schema), resolve_threads(estimator.n_jobs)
+    chosen = [find_feature(model.schema, one) for one in ([features] if isinstance(features, Name) else features)]
+    raw = raw or model.link == "identity"
+    if method == "recursion" and (kind != "average" or not raw):
+        raise ValueError("method='recursion' gives averages of raw predictions: kind='average', raw=True; or method='brute'")
+    rows = np.array(table.dense(slice(0, table.n_rows)), dtype=np.float64)
+    kinds = [model.schema.kind(f) for f in chosen]
+    grids = [_grid(rows[:, f], kind_of, grid_resolution, percentiles) for f, kind_of in zip(chosen, kinds, strict=True)]
+    shape = tuple(map(len, grids))
+    points = np.stack([axis.ravel() for axis in np.meshgrid(*grids, indexing="ij")], axis=1)
+    average, individual = None, None
+    if method == "recursion" or (method == "auto" and kind == "average" and raw):
+        average = expected_raw(model, points, np.array(chosen)).reshape(-1, *shape)
+    else:
+        found = np.stack(
+            [_predict(model, rows, chosen, point, raw, n_threads) for point in points], axis=-1
+        )  # (n_outputs, n_rows, n_points)
+        average = found.mean(axis=1).reshape(-1, *shape) if kind != "individual" else None
+        individual = found.reshape(*found.shape[:2], *shape) if kind != "average" else None
+    named = [model.schema.names[f] if model.schema.names else f"feature {f}" for f in chosen]
+    return Dependence([str(name) for name in named], list(map(_shown, grids, kinds)), average, individual, raw)
+
+
+def _predict(model: Any, rows: np.ndarray, features: list[int], point: np.ndarray, raw: bool, n_threads: int) -> np.ndarray:
+    """(n_outputs, n_rows): predictions with the features as they are at a point."""
+    kept = rows[:, features]
+    rows[:, features] = point
+    predicted = model.predict_raw(ArrayTable(rows), n_threads)
+    rows[:, features] = kept
+    return (predicted if raw else model.apply_link(predicted, n_threads)).T
+
+
+def find_feature(schema: Any, feature: Name) -> int:
+    """The number of a column, from its name or number."""
+    if schema.names and feature in schema.names:
+        return schema.names.index(feature)
+    if isinstance(feature, int) and 0 <= feature < schema.n_features:
+        return feature
+    raise ValueError(f"feature {feature!r} is unknown; choose a name of a column, or a number from 0 to {schema.n_features - 1}")
+
+
+def _grid(column: np.ndarray, kind: Kind, resolution: int, percentiles: tuple[float, float]) -> np.ndarray:
+    if kind.is_category:
+        return np.arange(len(kind.levels), dtype=np.float64)
+    low, high = percentiles
+    if not 0 <= low < high <= 1:
+        raise ValueError(f"percentiles must be two numbers from 0 to 1 that rise; got {percentiles}")
+    if resolution < 2:
+        raise ValueError(f"grid_resolution must be at least 2; got {resolution}")
+    known = column[~np.isnan(column)]
+    distinct = np.unique(known)
+    if not len(distinct):
+        return np.array([np.nan])
+    if len(distinct) <= resolution:
+        return distinct
+    first, last = np.quantile(known, [low, high])
+    return np.unique(np.linspace(first, last, resolution))
+
+
+def _shown(values: np.ndarray, kind: Kind) -> np.ndarray:
+    if kind.is_category:
+        return np.array([kind.levels[int(code)] for code in values], dtype=object)
+    if kind.name in ("datetime", "duration"):
+        return values.astype(np.int64).astype("datetime64[us]" if kind.name == "datetime" else "timedelta64[us]")
+    return values

@@ -1,0 +1,10 @@
+"""Pictures of models, with matplotlib (`pip install sapwood[plot]`). Each takes the axes to draw on, or makes some, and returns them."""
+
+from sapwood.plots.calibration import plot_calibration
+from sapwood.plots.dependence import plot_dependence
+from sapwood.plots.importance import plot_importance
+from sapwood.plots.learning import plot_learning_curves
+from sapwood.plots.shap import plot_shap_summary
+from sapwood.plots.tree import plot_tree
+
+__all__ = ["plot_calibration", "plot_dependence", "plot_importance", "plot_learning_curves", "plot_shap_summary", "plot_tree"]

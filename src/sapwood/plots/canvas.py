@@ -1,0 +1,70 @@
+"""What the pictures share: axes, colours, names. matplotlib is imported when a picture is made, not before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
+BLUE, ORANGE, GREEN, PINK, SKY, RED, YELLOW = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442"
+COLOURS = (BLUE, RED, GREEN, ORANGE, PINK, SKY, YELLOW)
+GREY, FAINT = "#666666", "#D8D8D8"
+DASHES = ("-", "--", "-.", ":")
+LONGEST_NAME = 28
+
+
+def need_matplotlib() -> None:
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise ImportError("pictures need matplotlib: pip install sapwood[plot]") from None
+
+
+def make_axes(ax: Any, width: float = 6.4, height: float = 4.4, *, whole: bool = False) -> Any:
+    """The axes given, or those of a new figure of that size in inches; `whole`: without room around them."""
+    if ax is not None:
+        return ax
+    need_matplotlib()
+    from matplotlib import pyplot
+
+    if whole:
+        return pyplot.figure(figsize=(width, height)).add_axes((0, 0, 1, 1))
+    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def bare(ax: Any, grid: str | None = None) -> None:
+    """No more ink than is needed; a faint grid along an axis."""
+    ax.spines[["top", "right"]].set_visible(False)
+    if grid is not None:
+        ax.grid(axis=grid, color=FAINT, linewidth=0.6)
+        ax.set_axisbelow(True)
+
+
+def colour_map(low: str, middle: str, high: str) -> Any:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("sapwood", [low, middle, high])
+
+
+def style(i: int) -> dict[str, Any]:
+    """Of the i-th line: colours repeat with other dashes."""
+    return {"color": COLOURS[i % len(COLOURS)], "linestyle": DASHES[i // len(COLOURS) % len(DASHES)]}
+
+
+def short(name: Any) -> str:
+    """A name that fits beside a picture."""
+    text = str(name)
+    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 10]}…{text[-9:]}"
+
+
+def feature_names(schema: Any) -> list[str]:
+    return [short(name) for name in schema.names] if schema.names else [f"feature {f}" for f in range(schema.n_features)]
+
+
+def number(value: float) -> str:
+    """Few digits, and no 1e+03 where 1,234 is as short."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
+
+
+def check_choice(name: str, choice: Any, table: Any) -> None:
+    if choice not in table:
+        raise ValueError(f"{name}={choice!r} is unknown; choose from {', '.join(map(str, table))}")

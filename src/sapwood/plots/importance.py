@@ -1,0 +1,54 @@
+"""Bars of how much each feature matters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sapwood.plots.canvas import BLUE, GREY, bare, feature_names, make_axes, number
+
+LABELS = {"gain": "share of the total gain of splits, %", "split": "number of splits", "cover": "share of the rows that splits sent on, %"}
+
+
+def plot_importance(estimator: Any, kind: str = "gain", *, importances: Any = None, max_features: int = 20, ax: Any = None) -> Any:
+    """How much each feature matters, the most important first.
+
+    Parameters
+    ----------
+    estimator : fitted
+    kind : "gain", "split" or "cover": see `estimator.importances`
+    importances : instead, what `sklearn.inspection.permutation_importance` returned (bars get their deviation), or an array
+    max_features : how many to show
+    """
+    errors = None
+    if importances is None:
+        values = np.asarray(estimator.importances(kind), dtype=np.float64)
+        label = LABELS.get(kind, kind)
+        values = values / values.sum() * 100 if label.endswith("%") and values.any() else values
+    else:
+        values = np.asarray(getattr(importances, "importances_mean", importances), dtype=np.float64)
+        errors = getattr(importances, "importances_std", None)
+        label = "importance" if errors is None else "drop of the score when permuted (mean ± deviation)"
+    names = feature_names(estimator.model_.schema)
+    if values.shape != (len(names),):
+        raise ValueError(f"importances must have one number for each of {len(names)} features; got the shape {values.shape}")
+    order = np.argsort(-values, kind="stable")[:max_features]
+    ax = make_axes(ax, 6.4, 0.9 + 0.27 * len(order))
+    places = np.arange(len(order))
+    ax.barh(places, values[order], color=BLUE, height=0.72)
+    ends = np.maximum(values[order], 0)
+    if errors is not None:
+        ax.errorbar(values[order], places, xerr=errors[order], fmt="none", ecolor="black", capsize=2, linewidth=0.9)
+        ends = np.maximum(ends, values[order] + errors[order])
+    for place, f, end in zip(places, order, ends, strict=True):
+        ax.annotate(number(values[f]), (end, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8, color=GREY)
+    ax.set_yticks(places, [names[f] for f in order])
+    ax.invert_yaxis()
+    ax.margins(x=0.1, y=0.02)
+    ax.set_xlabel(label)
+    ax.tick_params(axis="y", length=0)
+    hidden = len(names) - len(order)
+    ax.set_title(f"Importance{f' ({hidden} more features not shown)' if hidden else ''}", loc="left")
+    bare(ax, "x")
+    return ax

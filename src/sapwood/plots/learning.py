@@ -1,0 +1,55 @@
+"""Scores by round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from sapwood.plots.canvas import GREY, bare, check_choice, make_axes, number, style
+
+
+def plot_learning_curves(estimator: Any, metric: str | None = None, *, ax: Any = None) -> Any:
+    """What was measured after each round, on each set that was watched, and the round that prediction uses.
+
+    Parameters
+    ----------
+    estimator : fitted with something to watch: early stopping, X_val or eval_sets
+    metric : one of those measured; the first if None
+    """
+    check_is_fitted(estimator)
+    measured = {on: of for on, of in estimator.evals_result_.items() if of}
+    metrics = list(dict.fromkeys(name for of in measured.values() for name in of))
+    if not metrics:
+        raise ValueError("nothing was measured while training: fit with early_stopping=True, X_val and y_val, or eval_sets")
+    metric = metrics[0] if metric is None else metric
+    check_choice("metric", metric, metrics)
+    ax = make_axes(ax)
+    curves = {on: np.asarray(of[metric]) for on, of in measured.items() if metric in of}
+    best = estimator.best_iteration_
+    for i, (on, values) in enumerate(curves.items()):
+        rounds = np.arange(1, len(values) + 1)
+        label = f"{on}: {number(values[best - 1])}" if 0 < best <= len(values) else on
+        ax.plot(rounds, values, label=label, linewidth=1.8, **style(i))
+    longest = max(len(values) for values in curves.values())
+    if best < longest:
+        ax.axvline(best, color=GREY, linewidth=1, linestyle=":")
+        right = best > longest / 2
+        ax.annotate(
+            f"best round: {best}",
+            (best, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(-4 if right else 4, -2),
+            textcoords="offset points",
+            ha="right" if right else "left",
+            va="top",
+            fontsize=8,
+            color=GREY,
+        )
+    ax.set_xlabel("round")
+    ax.set_ylabel(metric)
+    ax.set_title("Learning curves", loc="left")
+    ax.legend(frameon=False, loc="best", title=f"at round {best}", title_fontsize=9, alignment="left")
+    bare(ax, "y")
+    return ax

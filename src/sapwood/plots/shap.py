@@ -1,0 +1,118 @@
+"""What features add to predictions, row by row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sapwood.data.frames import frame_table, open_frame
+from sapwood.plots.canvas import BLUE, FAINT, GREY, ORANGE, bare, colour_map, make_axes, number, short, style
+
+BINS = 60  # of the horizontal axis, in which points are put above each other
+
+
+def plot_shap_summary(explanation: Any, *, output: int | None = None, max_features: int = 15, max_rows: int = 2000, ax: Any = None) -> Any:
+    """A point for each row and feature: how much the feature adds to the raw prediction, coloured by the feature's value.
+
+    Features are ordered by the mean size of what they add. Several outputs have bars of those means instead, unless one is chosen.
+
+    Parameters
+    ----------
+    explanation : with `values`, `data` and `feature_names`: what `estimator.explain(X)` or an explainer of shap returns
+    output : of several, the one to show
+    max_features, max_rows : how many to show
+    """
+    values = np.asarray(explanation.values, dtype=np.float64)
+    if values.ndim not in (2, 3):
+        raise ValueError(f"values must have the shape (n_rows, n_features) or (n_rows, n_features, n_outputs); got {values.shape}")
+    if values.ndim == 3 and values.shape[2] == 1:
+        output = 0
+    if output is not None and values.ndim == 3:
+        values = values[:, :, output]
+    given = getattr(explanation, "feature_names", None)
+    names = [short(name) for name in given] if given is not None else [f"feature {f}" for f in range(values.shape[1])]
+    size = abs(values).mean(axis=0)
+    order = np.argsort(-(size if size.ndim == 1 else size.sum(axis=1)), kind="stable")[:max_features]
+    ax = make_axes(ax, 6.8, 1.2 + 0.36 * len(order))
+    if values.ndim == 3:
+        _draw_bars(ax, size[order], getattr(explanation, "output_names", None))
+    else:
+        rows = np.unique(np.linspace(0, len(values) - 1, min(max_rows, len(values))).astype(np.intp))
+        _draw_points(ax, values[rows][:, order], [_ranks(column)[rows] for column in _columns(explanation.data, order, len(values))])
+    labels = [f"{names[f]}  ({number(size[f])})" if size.ndim == 1 else names[f] for f in order]
+    ax.set_yticks(range(len(order)), labels)
+    ax.set_ylim(len(order) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+    hidden = values.shape[1] - len(order)
+    ax.set_title(f"SHAP values{f' ({hidden} more features not shown)' if hidden else ''}", loc="left")
+    bare(ax, "x")
+    return ax
+
+
+def _columns(data: Any, features: np.ndarray, n_rows: int) -> list[np.ndarray]:
+    """The features' values as numbers; NaN where they have no order."""
+    nothing = np.full(n_rows, np.nan)
+    if data is None:
+        return [nothing] * len(features)
+    frame = open_frame(data)
+    if frame is None:
+        array = data.toarray() if hasattr(data, "toarray") else np.asarray(data)
+        return [array[:, f].astype(np.float64) if array.dtype.kind in "biuf" else nothing for f in features]
+    columns = frame_table(frame).columns
+    return [nothing if (c := columns[f]).kind.is_category and not c.kind.ordered else c.values.astype(np.float64) for f in features]
+
+
+def _ranks(column: np.ndarray) -> np.ndarray:
+    """From 0 to 1 by rank, equal values alike; NaN stays."""
+    _, place, counts = np.unique(column, return_inverse=True, return_counts=True)
+    middle = np.cumsum(counts) - (counts + 1) / 2
+    n = np.count_nonzero(~np.isnan(column))
+    return np.where(np.isnan(column), np.nan, middle[place] / max(int(n) - 1, 1))
+
+
+def _draw_points(ax: Any, values: np.ndarray, ranks: list[np.ndarray]) -> None:
+    colours = colour_map(BLUE, "#BFBFBF", ORANGE)
+    ax.axvline(0, color=GREY, linewidth=0.8, zorder=1)
+    low, high = values.min(), values.max()
+    width = (high - low) / BINS or 1.0
+    most = max(int(np.bincount(((column - low) / width).astype(np.intp)).max()) for column in values.T)
+    for place, (column, rank) in enumerate(zip(values.T, ranks, strict=True)):
+        y = place + _swarm(((column - low) / width).astype(np.intp), most)
+        known = ~np.isnan(rank)
+        ax.scatter(column[~known], y[~known], s=6, color=GREY, linewidths=0, alpha=0.7, zorder=2)
+        ax.scatter(column[known], y[known], s=7, c=rank[known], cmap=colours, vmin=0, vmax=1, linewidths=0, alpha=0.85, zorder=3)
+    ax.hlines(np.arange(len(ranks)), low, high, color=FAINT, linewidth=0.5, zorder=0)
+    ax.set_xlabel("added to the raw prediction (in brackets: mean size)")
+    from matplotlib.cm import ScalarMappable
+
+    bar = ax.figure.colorbar(ScalarMappable(cmap=colours), ax=ax, aspect=50, pad=0.02, ticks=[0, 1])
+    bar.ax.set_yticklabels(["low", "high"])
+    bar.set_label("feature's value", labelpad=-14)
+    bar.outline.set_visible(False)
+
+
+def _swarm(bins: np.ndarray, most: int) -> np.ndarray:
+    """Heights of points within their row: those of a bin lie around its middle, in turn above and below."""
+    order = np.argsort(bins, kind="stable")
+    first = np.searchsorted(bins[order], bins[order])
+    turn = np.empty(len(bins))
+    turn[order] = np.arange(len(bins)) - first
+    return (-1) ** turn * np.ceil(turn / 2) * min(0.8 / max(most, 1), 0.06)
+
+
+def _draw_bars(ax: Any, size: np.ndarray, names: Any) -> None:
+    left = np.zeros(len(size))
+    for k in range(size.shape[1]):
+        look = style(k)
+        ax.barh(
+            range(len(size)),
+            size[:, k],
+            left=left,
+            height=0.7,
+            color=look["color"],
+            label=str(names[k]) if names is not None else f"output {k}",
+        )
+        left += size[:, k]
+    ax.set_xlabel("mean size of what the feature adds to the raw predictions")
+    ax.legend(frameon=False, loc="lower right")

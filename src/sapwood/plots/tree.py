@@ -1,0 +1,168 @@
+"""A tree as a picture: the root at the left, a line for each leaf."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sapwood.data.columns import Kind
+from sapwood.plots.canvas import BLUE, FAINT, GREY, ORANGE, colour_map, feature_names, make_axes, need_matplotlib, number
+
+FONT = 8.0  # points
+LINE = 0.36  # inches a leaf
+GAP = 0.62  # inches between columns of nodes, where the branches are
+PAD = 0.07  # inches around a node's text
+HEAD = 0.45  # inches for the title and what the picture means
+
+
+@dataclass
+class Box:
+    """A node's text and place, in inches."""
+
+    text: str
+    note: str
+    x: float = 0.0
+    y: float = 0.0
+    width: float = 0.0
+
+
+def plot_tree(estimator: Any, tree: int = 0, *, ax: Any = None) -> Any:
+    """One tree of a model.
+
+    A node asks for a feature: "yes" goes up, "no" goes down; the line's width is the share of the training rows that went there, and
+    "missing" is written where missing values go. Leaves show their value (what they add to the raw prediction), coloured by sign and size.
+    Axes made here are as large as the tree needs; text shrinks to fit axes that are given.
+
+    Parameters
+    ----------
+    estimator : fitted
+    tree : the number of the tree, in order of training; with several outputs they take turns in each round
+    """
+    model = estimator.model_
+    if not 0 <= tree < len(model.trees):
+        raise ValueError(f"tree must be from 0 to {len(model.trees) - 1}; got {tree}")
+    need_matplotlib()
+    grown = model.trees[tree]
+    boxes = _boxes(model, grown)
+    width, height = _place(boxes, grown)
+    ax = make_axes(ax, width, height, whole=True)
+    size = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
+    font = FONT * min(1.0, size.width / width, size.height / height)
+    _draw_branches(ax, boxes, grown, font)
+    _draw_nodes(ax, boxes, grown, font)
+    ax.set(xlim=(0, width), ylim=(height, 0))
+    ax.axis("off")
+    ax.text(0.05, 0.12, _title(estimator, tree), fontsize=font + 2, va="center")
+    ax.text(0.05, 0.34, f"{grown.count[0]:,} training rows; upper branch: yes, lower branch: no", fontsize=font, va="center", color=GREY)
+    return ax
+
+
+def _title(estimator: Any, tree: int) -> str:
+    model = estimator.model_
+    title = f"Tree {tree} of {len(model.trees)}"
+    if model.n_outputs > 1:
+        k = tree % model.n_outputs
+        title += f": round {tree // model.n_outputs + 1}, " + (
+            f"class {estimator.classes_[k]}" if hasattr(estimator, "classes_") else f"output {k}"
+        )
+    return title
+
+
+def _boxes(model: Any, tree: Any) -> list[Box]:
+    names = feature_names(model.schema)
+    boxes = []
+    for node, f in enumerate(tree.feature):
+        rows = f"{tree.count[node]:,} rows"
+        if f < 0:
+            boxes.append(
+                Box(
+                    ", ".join(f"{value:+.3g}" for value in np.atleast_1d(tree.value[node])[:4]),
+                    f"{rows} ({tree.count[node] / max(tree.count[0], 1):.0%})",
+                )
+            )
+        else:
+            boxes.append(
+                Box(f"{names[f]} ≤ {threshold(tree.threshold[node], model.schema.kind(f))}", f"{rows}, gain {number(tree.gain[node])}")
+            )
+    return boxes
+
+
+def threshold(value: float, kind: Kind) -> str:
+    """A cut point in the feature's own terms."""
+    if kind.name == "datetime":
+        return str(np.datetime64(int(value), "us").astype("datetime64[s]")).replace("T", " ")
+    if kind.name == "duration":
+        return f"{value / 1e6:,.6g} s"
+    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.6g}"
+
+
+def _place(boxes: list[Box], tree: Any) -> tuple[float, float]:
+    """Put the boxes in columns by depth, leaves a line each; the size of the whole."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    properties = FontProperties(size=FONT)
+    inches = {text: TextPath((0, 0), text, prop=properties).get_extents().width / 72 for box in boxes for text in (box.text, box.note)}
+    depth = np.zeros(len(boxes), dtype=np.intp)
+    for parent in np.flatnonzero(tree.feature >= 0):
+        depth[[tree.left[parent], tree.right[parent]]] = depth[parent] + 1
+    for node, box in enumerate(boxes):  # a leaf's texts stand side by side, those of other nodes above each other
+        leaf = tree.feature[node] < 0
+        box.width = (inches[box.text] + inches[box.note] + 0.12 if leaf else max(inches[box.text], inches[box.note])) + 2 * PAD
+    widest = [max(box.width for node, box in enumerate(boxes) if depth[node] == d) for d in range(depth.max() + 1)]
+    begins = np.concatenate([[0.05], 0.05 + np.cumsum(np.array(widest) + GAP)])
+    n_lines, below = 0, [0]
+    while below:  # leaves from the top down
+        top = below.pop()
+        boxes[top].x = float(begins[depth[top]])
+        if tree.feature[top] < 0:
+            boxes[top].y = HEAD + (n_lines + 0.5) * LINE
+            n_lines += 1
+        else:
+            below += [tree.right[top], tree.left[top]]
+    for inner in np.flatnonzero(tree.feature >= 0)[::-1]:  # children come after their parents
+        boxes[inner].y = (boxes[tree.left[inner]].y + boxes[tree.right[inner]].y) / 2
+    return max(box.x + box.width for box in boxes) + 0.05, HEAD + max(n_lines, 2) * LINE + 0.05
+
+
+def _draw_branches(ax: Any, boxes: list[Box], tree: Any, font: float) -> None:
+    for node in np.flatnonzero(tree.feature >= 0):
+        begin = boxes[node]
+        turn = begin.x + begin.width + 0.14
+        ax.plot([begin.x + begin.width, turn], [begin.y, begin.y], color=GREY, linewidth=0.8, zorder=1)
+        for child, yes in ((tree.left[node], True), (tree.right[node], False)):
+            end = boxes[child]
+            share = tree.count[child] / max(tree.count[0], 1)
+            ax.plot([turn, turn, end.x], [begin.y, end.y, end.y], color=GREY, linewidth=0.6 + 3 * share, solid_joinstyle="round", zorder=1)
+            if bool(tree.missing_left[node]) == yes:
+                ax.text(turn + 0.04, end.y - 0.03, "missing", fontsize=font * 0.75, color=GREY, va="bottom", style="italic")
+
+
+def _draw_nodes(ax: Any, boxes: list[Box], tree: Any, font: float) -> None:
+    from matplotlib.patches import FancyBboxPatch
+
+    leaves = tree.feature < 0
+    colours = colour_map(BLUE, "#FFFFFF", ORANGE)
+    values = np.atleast_2d(tree.value.T).T.sum(axis=1)
+    largest = abs(values[leaves]).max() or 1.0
+    for node, box in enumerate(boxes):
+        fill = colours(0.5 + 0.32 * values[node] / largest) if leaves[node] else "#F4F4F4"
+        height = 0.24 if leaves[node] else 0.38
+        patch = FancyBboxPatch(
+            (box.x, box.y - height / 2),
+            box.width,
+            height,
+            boxstyle="round,pad=0,rounding_size=0.05",
+            facecolor=fill,
+            edgecolor=FAINT,
+            zorder=2,
+        )
+        ax.add_patch(patch)
+        if leaves[node]:
+            ax.text(box.x + PAD, box.y, box.text, fontsize=font, va="center", zorder=3)
+            ax.text(box.x + box.width - PAD, box.y, box.note, fontsize=font, va="center", ha="right", color="#333333", zorder=3)
+        else:
+            ax.text(box.x + PAD, box.y - 0.085, box.text, fontsize=font, va="center", zorder=3)
+            ax.text(box.x + PAD, box.y + 0.09, box.note, fontsize=font, va="center", color=GREY, zorder=3)
