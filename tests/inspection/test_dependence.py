@@ -2,6 +2,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.inspection import PartialDependenceDisplay, permutation_importance
 from sklearn.inspection import partial_dependence as their_dependence
@@ -132,6 +133,14 @@ def test_frames_dates_and_few_values():
     assert when.values[0].dtype.kind == "M"
     assert when.average[0, -1] > when.average[0, 0] + 0.3
     assert np.isfinite(partial_dependence(estimator, frame, "x", method="brute").average).all()
+
+
+def test_sparse_tables_too():
+    X = sparse.random_array((200, 5), density=0.3, rng=np.random.default_rng(0), format="csr")
+    estimator = BoostingRegressor(**SMALL).fit(X, X.toarray()[:, 1] * 3)
+    for method in ("recursion", "brute"):
+        of_sparse, of_dense = (partial_dependence(estimator, some, 1, method=method).average for some in (X, X.toarray()))
+        assert np.array_equal(of_sparse, of_dense)
 
 
 def test_rankers_too():
