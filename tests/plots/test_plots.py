@@ -74,6 +74,17 @@ def test_tree_of_a_class_and_of_a_single_leaf():
     assert any("5 rows (100%)" in text for text in texts(plots.plot_tree(stump)))
 
 
+def test_names_are_shown_as_they_are():
+    X = pd.DataFrame({"price in $ of $_2$": np.arange(50.0), "a name that is much too long\nto stand beside a picture": 0.0})
+    estimator = BoostingRegressor(max_iter=2).fit(X, np.arange(50))
+    ax = plots.plot_importance(estimator)
+    assert [label.get_text() for label in ax.get_yticklabels()] == [r"price in \$ of \$_2\$", "a name that is muc…a picture"]
+    ax.figure.canvas.draw()
+    tree = plots.plot_tree(estimator)
+    assert any(text.startswith(r"price in \$ of \$_2\$ ≤ 24.5") for text in texts(tree))
+    tree.figure.canvas.draw()
+
+
 def test_tree_shows_thresholds_of_dates():
     when = pd.date_range("2024-01-01", periods=100, freq="D")
     estimator = BoostingRegressor(max_iter=1, max_leaf_nodes=2).fit(pd.DataFrame({"when": when}), np.arange(100) > 49)

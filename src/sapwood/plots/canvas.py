@@ -51,9 +51,9 @@ def style(i: int) -> dict[str, Any]:
 
 
 def short(name: Any) -> str:
-    """A name that fits beside a picture."""
-    text = str(name)
-    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 10]}…{text[-9:]}"
+    """A name that fits beside a picture, and is not read as mathematics."""
+    text = " ".join(str(name).split())
+    return (text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 10]}…{text[-9:]}").replace("$", r"\$")
 
 
 def feature_names(schema: Any) -> list[str]:

@@ -101,16 +101,18 @@ def threshold(value: float, kind: Kind) -> str:
 def _place(boxes: list[Box], tree: Any) -> tuple[float, float]:
     """Put the boxes in columns by depth, leaves a line each; the size of the whole."""
     from matplotlib.font_manager import FontProperties
-    from matplotlib.textpath import TextPath
+    from matplotlib.textpath import text_to_path
+
+    def inches(text: str) -> float:
+        return text_to_path.get_text_width_height_descent(text.replace(r"\$", "$"), properties, False)[0] / 72
 
     properties = FontProperties(size=FONT)
-    inches = {text: TextPath((0, 0), text, prop=properties).get_extents().width / 72 for box in boxes for text in (box.text, box.note)}
     depth = np.zeros(len(boxes), dtype=np.intp)
     for parent in np.flatnonzero(tree.feature >= 0):
         depth[[tree.left[parent], tree.right[parent]]] = depth[parent] + 1
     for node, box in enumerate(boxes):  # a leaf's texts stand side by side, those of other nodes above each other
         leaf = tree.feature[node] < 0
-        box.width = (inches[box.text] + inches[box.note] + 0.12 if leaf else max(inches[box.text], inches[box.note])) + 2 * PAD
+        box.width = (inches(box.text) + inches(box.note) + 0.12 if leaf else max(inches(box.text), inches(box.note))) + 2 * PAD
     widest = [max(box.width for node, box in enumerate(boxes) if depth[node] == d) for d in range(depth.max() + 1)]
     begins = np.concatenate([[0.05], 0.05 + np.cumsum(np.array(widest) + GAP)])
     n_lines, below = 0, [0]
