@@ -143,6 +143,42 @@ def test_sparse_tables_too():
         assert np.array_equal(of_sparse, of_dense)
 
 
+def categories(n=400):
+    generator = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": generator.integers(0, 5, size=n), "b": generator.integers(0, 4, size=n), "x": generator.normal(size=n)})
+    y = np.array([3.0, -1, 2, 0, 5])[frame["a"]] + (frame["b"] == 2) * (frame["a"] > 2) + frame["x"]
+    frame["a"] = pd.Categorical(np.array(list("vwxyz"))[frame["a"]])
+    frame["b"] = pd.Categorical(np.array(list("pqrs"))[frame["b"]])
+    return frame, y
+
+
+@pytest.mark.parametrize("encoding", ["auto", "partition", "onehot", "target"])
+def test_categories_too(encoding):
+    frame, y = categories()
+    estimator = BoostingRegressor(max_iter=30, categorical_encoding=encoding).fit(frame, y)
+    quick, slow = (partial_dependence(estimator, frame, "a", method=method) for method in ("recursion", "brute"))
+    assert quick.values[0].tolist() == list("vwxyz")
+    assert np.allclose(quick.average, slow.average, atol=0.4)
+    assert quick.average[0].argsort().tolist() == [1, 3, 2, 0, 4]
+    assert np.allclose(expected_of_all(estimator, frame), estimator.predict(frame))
+
+
+def test_a_combination_of_which_only_one_column_is_known():
+    frame, y = categories()
+    estimator = BoostingRegressor(max_iter=5, categorical_encoding="target", max_combination=2).fit(frame, y)
+    with pytest.raises(ValueError, match="method='recursion' needs all columns of the combination 'a', 'b', or none: use method='brute'"):
+        partial_dependence(estimator, frame, "a", method="recursion")
+    brute = partial_dependence(estimator, frame, "a", method="brute")
+    assert np.array_equal(partial_dependence(estimator, frame, "a").average, brute.average)
+    assert partial_dependence(estimator, frame, ("a", "b"), method="recursion").average.shape == (1, 5, 4)
+    assert np.allclose(expected_of_all(estimator, frame), estimator.predict(frame))
+
+
+def expected_of_all(estimator, frame):
+    table = estimator._table(frame, estimator.model_.schema)
+    return expected_raw(estimator.model_, np.asarray(table.dense(slice(0, table.n_rows))), np.arange(table.n_features))[0]
+
+
 def test_rankers_too():
     generator = np.random.default_rng(0)
     X = generator.normal(size=(200, 3))

@@ -85,6 +85,18 @@ def test_names_are_shown_as_they_are():
     tree.figure.canvas.draw()
 
 
+def test_tree_shows_levels_of_categories():
+    colours = np.array(["blue", "green", "orange", "pink", "red"])[np.random.default_rng(0).integers(0, 5, size=300)]
+    X = pd.DataFrame({"colour": pd.Categorical(colours)})
+    estimator = BoostingRegressor(max_iter=1, max_leaf_nodes=2).fit(X, np.isin(colours, ["green", "red"]) * 1.0)
+    tree = estimator.model_.trees[0]
+    question = next(text for text in texts(plots.plot_tree(estimator)) if text.startswith("colour in "))
+    left = {"green, red", "blue, orange, pink"}
+    assert question.removeprefix("colour in ") in left
+    values = {"green, red": 1, "blue, orange, pink": -1}
+    assert np.sign(tree.value[tree.left[0]]) == values[question.removeprefix("colour in ")]
+
+
 def test_tree_shows_thresholds_of_dates():
     when = pd.date_range("2024-01-01", periods=100, freq="D")
     estimator = BoostingRegressor(max_iter=1, max_leaf_nodes=2).fit(pd.DataFrame({"when": when}), np.arange(100) > 49)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sapwood.data.columns import Kind, Name
 from sapwood.data.tables import ArrayTable
-from sapwood.inspection.recursion import expected_raw
+from sapwood.inspection.recursion import expected_raw, torn_feature
 from sapwood.threads import resolve_threads
 
 METHODS = ("auto", "recursion", "brute")
@@ -90,7 +90,7 @@ def partial_dependence(
     shape = tuple(map(len, grids))
     points = np.stack([axis.ravel() for axis in np.meshgrid(*grids, indexing="ij")], axis=1)
     average, individual = None, None
-    if method == "recursion" or (method == "auto" and kind == "average" and raw):
+    if method == "recursion" or (method == "auto" and kind == "average" and raw and torn_feature(model, chosen) is None):
         average = expected_raw(model, points, np.array(chosen)).reshape(-1, *shape)
     else:
         found = np.stack(

@@ -7,6 +7,7 @@ ways, in the shares of the training rows that went there. So no table is needed,
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -17,46 +18,74 @@ from sapwood.model import Model
 from sapwood.trees.tree import Tree
 
 
-def recursion_of(model: Model, grid: Any, features: np.ndarray, of_means: bool) -> np.ndarray:
+def recursion_of(model: Model, grid: Any, columns: np.ndarray, of_means: bool) -> np.ndarray:
     """What `sklearn.inspection` asks for: a grid in the values of the user's table. Where it means to plot means, say that it will not."""
     if of_means and model.link != "identity":
         warnings.warn(
             f"method='recursion' averages raw predictions: here these are linked to means by {model.link!r}; method='brute' averages means",
             stacklevel=4,
         )
-    kinds = [model.schema.kind(f) for f in features]
+    kinds = [model.schema.kind(c) for c in columns]
     if all(kind.name in ("number", "bool") for kind in kinds):
-        return expected_raw(model, np.asarray(grid, dtype=np.float64), features)
-    table = array_table(np.asarray(grid, dtype=object)).match(Schema(len(features), None, dict(enumerate(kinds))))
-    return expected_raw(model, np.asarray(table.dense(slice(0, table.n_rows)), dtype=np.float64), features)
+        return expected_raw(model, np.asarray(grid, dtype=np.float64), columns)
+    table = array_table(np.asarray(grid, dtype=object)).match(Schema(len(columns), None, dict(enumerate(kinds))))
+    return expected_raw(model, np.asarray(table.dense(slice(0, table.n_rows)), dtype=np.float64), columns)
 
 
-def expected_raw(model: Model, points: np.ndarray, features: np.ndarray) -> np.ndarray:
-    """(n_outputs, n_points) float64: raw predictions where `features` have the values of `points`, (n_points, len(features))."""
-    column_of = {int(feature): column for column, feature in enumerate(features)}
+def torn_feature(model: Model, columns: Collection[int]) -> int | None:
+    """A feature made of several columns of which only some are among these: the trees do not tell what to expect of it."""
+    for feature in model.encoding.lookups:
+        own = model.encoding.columns_of(feature)
+        if any(c in columns for c in own) and not all(c in columns for c in own):
+            return feature
+    return None
+
+
+def expected_raw(model: Model, points: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """(n_outputs, n_points) float64: raw predictions where columns of a table have the values of `points`, (n_points, len(columns))."""
+    at = {int(column): i for i, column in enumerate(columns)}
+    if (torn := torn_feature(model, at)) is not None:
+        names = ", ".join(model.schema.name(c) for c in model.encoding.columns_of(torn))
+        raise ValueError(f"method='recursion' needs all columns of the combination {names}, or none: use method='brute'")
+    known = {}  # by feature, (n_points,)
+    for feature in range(model.n_features):
+        own = model.encoding.columns_of(feature)
+        if all(c in at for c in own):
+            lookup = model.encoding.lookups.get(feature)
+            known[feature] = points[:, at[own[0]]] if lookup is None else lookup.read([points[:, at[c]] for c in own])
     k = model.n_outputs
     raw = np.repeat(model.base_score[:, None], len(points), axis=1)
     for t, tree in enumerate(model.trees[: model.n_rounds_used * k]):
-        raw[t % k] += _expected_value(tree, points, column_of)
+        raw[t % k] += _expected_value(tree, known, model.binning.is_category(tree.feature))
     return raw
 
 
-def _expected_value(tree: Tree, points: np.ndarray, column_of: dict[int, int]) -> Any:
+def _expected_value(tree: Tree, known: dict[int, np.ndarray], by_levels: np.ndarray) -> Any:
     share: dict[int, Any] = {0: 1.0}  # of each point that reaches a node: a number while all points have the same
     total: Any = 0.0
+    part: Any
     for node, feature in enumerate(tree.feature):  # parents come first
         here = share.pop(node)
         if feature < 0:
             total = total + here * tree.value[node]
             continue
         left, right = tree.left[node], tree.right[node]
-        if feature in column_of:
-            x = points[:, column_of[feature]]
-            part = np.where(np.isnan(x), tree.missing_left[node] != 0, x <= tree.threshold[node]).astype(np.float64)
+        if feature in known:
+            part = _goes_left(tree, node, known[feature], by_levels[node]).astype(np.float64)
         else:
             part = _share_of_left(tree.count[left], tree.count[right])
         share[left], share[right] = here * part, here * (1 - part)
     return total
+
+
+def _goes_left(tree: Tree, node: int, x: np.ndarray, by_levels: bool) -> np.ndarray:
+    missing = np.isnan(x)
+    if by_levels:
+        code = np.where(missing, 0, x).astype(np.uint32)
+        known = tree.sets[tree.bin[node]][code >> np.uint32(5)] >> (code & np.uint32(31)) & 1 == 1
+    else:
+        known = x <= tree.threshold[node]
+    return np.where(missing, tree.missing_left[node] != 0, known)
 
 
 def _share_of_left(left: int, right: int) -> float:

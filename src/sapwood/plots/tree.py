@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from sapwood.data.columns import Kind
-from sapwood.plots.canvas import BLUE, FAINT, GREY, ORANGE, colour_map, feature_names, make_axes, need_matplotlib, number
+from sapwood.plots.canvas import BLUE, FAINT, GREY, ORANGE, colour_map, feature_names, make_axes, need_matplotlib, number, short
 
 FONT = 8.0  # points
 LINE = 0.36  # inches a leaf
 GAP = 0.62  # inches between columns of nodes, where the branches are
 PAD = 0.07  # inches around a node's text
+MOST_VALUES, MOST_LEVELS = 4, 3  # that are written out
 HEAD = 0.45  # inches for the title and what the picture means
 
 
@@ -71,22 +72,34 @@ def _title(estimator: Any, tree: int) -> str:
 
 
 def _boxes(model: Any, tree: Any) -> list[Box]:
-    names = feature_names(model.schema)
+    by_levels = model.binning.is_category(tree.feature)
     boxes = []
     for node, f in enumerate(tree.feature):
         rows = f"{tree.count[node]:,} rows"
         if f < 0:
-            boxes.append(
-                Box(
-                    ", ".join(f"{value:+.3g}" for value in np.atleast_1d(tree.value[node])[:4]),
-                    f"{rows} ({tree.count[node] / max(tree.count[0], 1):.0%})",
-                )
-            )
+            values = np.atleast_1d(tree.value[node])
+            text = ", ".join(f"{value:+.3g}" for value in values[:MOST_VALUES]) + (", …" if len(values) > MOST_VALUES else "")
+            boxes.append(Box(text, f"{rows} ({tree.count[node] / max(tree.count[0], 1):.0%})"))
         else:
-            boxes.append(
-                Box(f"{names[f]} ≤ {threshold(tree.threshold[node], model.schema.kind(f))}", f"{rows}, gain {number(tree.gain[node])}")
-            )
+            boxes.append(Box(question(model, tree, node, by_levels[node]), f"{rows}, gain {number(tree.gain[node])}"))
     return boxes
+
+
+def question(model: Any, tree: Any, node: int, by_levels: bool) -> str:
+    """What a node asks, in the terms of the table."""
+    f, names = int(tree.feature[node]), feature_names(model.schema)
+    columns, lookup = model.encoding.columns_of(f), model.encoding.lookups.get(f)
+    name = " × ".join(names[c] for c in columns)
+    if lookup is None:
+        return f"{name} ≤ {threshold(tree.threshold[node], model.schema.kind(f))}"
+    if not by_levels:
+        return f"{name}, encoded ≤ {number(tree.threshold[node])}"
+    chosen = tree.sets[tree.bin[node]]
+    (column,) = columns  # a key is the level's code + 1
+    keys = [int(key) for key, bin_ in zip(lookup.keys, lookup.values, strict=True) if chosen[int(bin_) >> 5] >> (int(bin_) & 31) & 1]
+    levels = [model.schema.kind(column).levels[key - 1] if key else "missing" for key in keys]
+    shown = ", ".join(short(level) for level in levels[:MOST_LEVELS])
+    return f"{name} in {shown}" if len(levels) <= MOST_LEVELS else f"{name} in {shown}, … ({len(levels)} levels)"
 
 
 def threshold(value: float, kind: Kind) -> str:
