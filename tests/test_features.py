@@ -127,6 +127,14 @@ class TestSpec:
         fitted = regressor(feature_spec=FeatureSpec({"rooms": {"max_bins": 3}}), max_bins=20).fit(FRAME, Y)
         assert np.diff(fitted.model_.binning.begin).tolist() == [19, 2, 19, 1]
 
+    def test_names_categories_besides_those_of_their_type(self):
+        frame = FRAME.assign(paint=np.where(FRAME["age"] > 0, "red", "blue"))
+        spec = FeatureSpec({"rooms": {"categorical": True, "encoding": "onehot"}, "paint": {"encoding": "count"}})
+        fitted = regressor(feature_spec=spec).fit(frame, Y)
+        assert fitted.model_.schema.categories == [1, 4]
+        said = {"categorical_features": ["rooms", str], "categorical_encoding": {"rooms": "onehot", "paint": "count"}}
+        assert fitted.model_.to_bytes() == model_bytes(frame, **said)
+
     def test_does_not_contradict(self):
         with pytest.raises(ValueError, match="monotonic_cst is given, and feature_spec says something of it, too"):
             model_bytes(feature_spec=self.SPEC, monotonic_cst={"age": 1})

@@ -83,7 +83,8 @@ def categories(value: Any, features: Features, by_type: list[int]) -> list[int] 
 def encodings(value: Any, features: Features) -> dict[int | None, list[str]]:
     """Names of encoders by column, and for all others under None; none for those that are chosen automatically."""
     out: dict[int | None, list[str]] = {}
-    value = features.said("categorical_encoding", value) or "auto"
+    value = features.said("categorical_encoding", value)
+    value = "auto" if value is None else value  # a FeatureSpec that says nothing of it
     for feature, chosen in value.items() if isinstance(value, Mapping) else [(None, value)]:
         names = [chosen] if isinstance(chosen, str) else list(chosen)
         for name in names:
