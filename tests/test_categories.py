@@ -231,7 +231,7 @@ class TestWhichColumns:
             ([3], "categorical_features gives the feature 3, but X has 3"),
             ([True, False], "boolean mask should have shape"),
             (["paint"], "categorical_features names the feature 'paint', but X had no column names"),
-            ([0.5], "by name or by position; got 0.5"),
+            ([0.5], "by name, position, type or function; got 0.5"),
         ],
     )
     def test_bad_ones(self, chosen, match):

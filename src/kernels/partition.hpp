@@ -43,6 +43,16 @@ inline int64_t decide_beside(const Page& page, const Place& place, const Sides& 
   return n_left;
 }
 
+// The same where a bit for each row says that it does not go the common way.
+inline int64_t decide_marked(const uint64_t* marks, uint8_t common, const uint32_t* rows, uint32_t first, int64_t n, uint8_t* left) {
+  int64_t n_left = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const uint32_t row = rows ? rows[i] : first + uint32_t(i);
+    n_left += left[i] = common ^ uint8_t(marks[row >> 6] >> (row & 63) & 1);
+  }
+  return n_left;
+}
+
 // Writes each row and its record to its side, in order.
 //   left   (n,) uint8                                              IN
 //   at     where the left side's rows begin, and the right side's  IN

@@ -54,7 +54,8 @@ struct Workspace::Job {
   bool implicit = false;                // the root: its rows are 0, 1, 2, ...
   int left_slot = -1, right_slot = -1;  // histograms to build, or -1
   Sides sides;
-  std::unique_ptr<Filled[]> filled;  // (n_pages, 2)
+  std::unique_ptr<Filled[]> filled;          // (n_pages, 2)
+  std::vector<std::vector<uint64_t>> marks;  // of each page, if it has any: the rows that do not go the way of the feature's common bin
 };
 
 Workspace::Workspace(Layout layout, std::vector<Page> pages, int n_threads, int64_t max_histogram_bytes)
@@ -64,6 +65,45 @@ Workspace::Workspace(Layout layout, std::vector<Page> pages, int n_threads, int6
   max_slots_ = std::max<int64_t>(4, max_histogram_bytes / ((layout_.n_cells + 1) * 16));
   scratch_.resize(n_threads_);
   make_columns();
+  if (layout_.any_beside()) make_inverted();
+}
+
+// To find the side of each row of a node in its list costs far more than to look up a bit; to set the bits takes the few rows that a bin
+// has. So what lies beside the rows is kept by bin, too.
+void Workspace::make_inverted() {
+  inverted_.resize(pages_.size());
+  for (size_t p = 0; p < pages_.size(); ++p) {
+    const Page& page = pages_[p];
+    auto& [begin, rows] = inverted_[p];
+    begin.assign(size_t(layout_.places.n_beside) + 1, 0);
+    const uint32_t n = page.begin[page.n_rows];
+    for (uint32_t k = 0; k < n; ++k) ++begin[page.beside[k] + 1];
+    for (size_t b = 1; b < begin.size(); ++b) begin[b] += begin[b - 1];
+    rows.resize(n);
+    for (int64_t row = 0; row < page.n_rows; ++row) {
+      for (uint32_t k = page.begin[row]; k < page.begin[row + 1]; ++k) rows[begin[page.beside[k]]++] = uint32_t(row);
+    }
+    for (size_t b = begin.size() - 1; b > 0; --b) begin[b] = begin[b - 1];
+    begin[0] = 0;
+  }
+}
+
+// A bit for each row of a page that does not go the way of the feature's common bin; nothing where looking through the lists of a node's
+// rows is less work.
+std::vector<uint64_t> Workspace::mark_rows(size_t page, const Place& place, const Sides& sides, int64_t n_node) const {
+  const auto& [begin, rows] = inverted_[page];
+  const int64_t n_words = (pages_[page].n_rows + 63) / 64;
+  int64_t work = n_words / 4;
+  for (int b = 0; b < place.n_stored; ++b) {
+    if (sides.left[b] != sides.common) work += begin[place.first + b + 1] - begin[place.first + b];
+  }
+  if (work > 4 * n_node) return {};
+  std::vector<uint64_t> marks(n_words);
+  for (int b = 0; b < place.n_stored; ++b) {
+    if (sides.left[b] == sides.common) continue;
+    for (uint32_t k = begin[place.first + b]; k < begin[place.first + b + 1]; ++k) marks[rows[k] >> 6] |= uint64_t(1) << (rows[k] & 63);
+  }
+  return marks;
 }
 
 // A row of bins is what a histogram wants. To split a node only one bin of each row is needed, and fetching whole rows for it would
@@ -476,6 +516,10 @@ void Workspace::split_rows(std::vector<Job>& jobs) {
       parts.push_back({n_tasks, &job, p});
       n_tasks += (r.end - r.begin + kChunk - 1) / kChunk;
       n_rows += r.end - r.begin;
+      const Place& place = layout_.places.of[nodes_[job.node].split.feature];
+      if (place.column != kBeside) continue;
+      job.marks.resize(pages_.size());
+      job.marks[p] = mark_rows(p, place, job.sides, r.end - r.begin);
     }
   }
   const bool fused = this->fused();
@@ -497,7 +541,9 @@ void Workspace::split_rows(std::vector<Job>& jobs) {
       const char* from_records = records(node.buffer, p) + first * record_size_;
       uint8_t left[kChunk];
       int64_t n_left;
-      if (place.column == kBeside) {
+      if (place.column == kBeside && !job.marks[p].empty()) {
+        n_left = decide_marked(job.marks[p].data(), job.sides.common, from_rows, uint32_t(first), n, left);
+      } else if (place.column == kBeside) {
         n_left = decide_beside(pages_[p], place, job.sides, from_rows, uint32_t(first), n, left);
       } else {
         size_t step;

@@ -81,6 +81,8 @@ class Workspace : public GrowingTree {
   char* records(int buffer, size_t page) const { return record_buffers_[buffer] + pages_[page].start * record_size_; }
   int64_t* cells(int slot) const { return slots_[slot]->cells.as<int64_t>(); }
   void make_columns();
+  void make_inverted();
+  std::vector<uint64_t> mark_rows(size_t page, const Place& place, const Sides& sides, int64_t n_node) const;
   // The codes of a column in a page: row r at pointer[r * step].
   const uint8_t* column(int column, size_t page, size_t& step) const;
   // Whether rows are added to histograms while they are split.
@@ -124,6 +126,11 @@ class Workspace : public GrowingTree {
   Buffer row_buffers_[2];
   Buffer spare_records_;
   std::vector<Buffer> columns_;  // of each page: (n_columns, n_rows), for large pages; see column()
+  // Of a page: the rows of bin b beside the rows are rows[begin[b]] to rows[begin[b + 1] - 1].
+  struct Inverted {
+    std::vector<uint32_t> begin, rows;
+  };
+  std::vector<Inverted> inverted_;
   char* record_buffers_[2] = {};
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<int> free_slots_;

@@ -5,6 +5,7 @@ How to read the source: `estimators` (what users call) -> `boosting` (the round 
 """
 
 from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor
+from sapwood.features import FeatureSpec
 from sapwood.losses import Loss
 from sapwood.losses.check import check_loss
 from sapwood.losses.registry import register_loss
@@ -15,6 +16,7 @@ __all__ = [
     "BoostingClassifier",
     "BoostingRanker",
     "BoostingRegressor",
+    "FeatureSpec",
     "Loss",
     "Model",
     "ModelFormatError",

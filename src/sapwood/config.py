@@ -13,6 +13,7 @@ from typing import Any
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from sapwood.encoding import ENCODERS
+from sapwood.features import FeatureSpec
 from sapwood.losses import OLDER_NAMES, RANKING, REGRESSION, TWO_CLASSES, Loss
 from sapwood.losses.aft import DISTRIBUTIONS
 from sapwood.losses.ranking import MEASURES
@@ -63,17 +64,18 @@ COMMON = {
     "min_samples_leaf": Parameter(20, [_positive(Integral)], "The fewest training rows in a leaf."),
     "l2_regularization": Parameter(0.0, [_positive(Real, low=0)], "Added to a leaf's hessian: larger means smaller steps."),
     "max_features": Parameter(1.0, [_positive(Real, "right", 0, 1)], "The share of features, drawn at random, that each node may split on."),
-    "max_bins": Parameter(255, [Number(Integral, 2, 65_535, closed="both"), dict, "array-like"], "The most bins of a feature, besides the one for missing values; or a number for each feature (a dict: for some)."),
-    "categorical_features": Parameter("from_dtype", ["array-like", StrOptions({"from_dtype"}), None], "Which columns are categories: 'from_dtype': those of text, categories or enums; or names, positions or a mask; None: none."),
-    "categorical_encoding": Parameter("auto", [StrOptions({"auto", *ENCODERS}), list, tuple, dict], "How categories become features: onehot, partition, target, count, or a list of them; or a dict from names or positions, the rest being auto: partition up to 64 levels, target above."),
+    "max_bins": Parameter(255, [Number(Integral, 2, 65_535, closed="both"), dict, "array-like", FeatureSpec], "The most bins of a feature, besides the one for missing values; or a number for each feature (a dict: for some)."),
+    "categorical_features": Parameter("from_dtype", ["array-like", StrOptions({"from_dtype"}), callable, FeatureSpec, None], "Which columns are categories: 'from_dtype': those of text, categories or enums; or names, positions, types, a function that picks them, or a mask; None: none."),
+    "categorical_encoding": Parameter("auto", [StrOptions({"auto", *ENCODERS}), list, tuple, dict, FeatureSpec], "How categories become features: onehot, partition, target, count, or a list of them; or a dict from names or positions, the rest being auto: partition up to 64 levels, target above."),
     "cat_smooth": Parameter(30.0, [_positive(Real, low=0)], "partition: hessian that each level's gradient is shared with where a node puts its levels in order."),
     "cat_l2": Parameter(30.0, [_positive(Real, low=0)], "partition: more l2_regularization for splits that are found in that order."),
     "min_samples_level": Parameter(50, [_positive(Integral)], "partition: levels with fewer rows in a node are put in order as one."),
     "target_prior": Parameter(1.0, [_positive(Real, "neither", 0)], "target: how many rows the mean of all counts for in a level's mean."),
     "target_permutations": Parameter(1, [_positive(Integral)], "target: orders of the rows in which those before a row give its mean; means are averaged."),
     "max_combination": Parameter(1, [Number(Integral, 1, 3, closed="both")], "target: the most categories that are combined; above 1, each pair (triple) of them has a mean of its own."),
-    "monotonic_cst": Parameter(None, ["array-like", dict, None], "1 where predictions must not fall as a feature rises, -1 where they must not rise, 0 else: for each feature, or a dict from names or positions."),
-    "interaction_cst": Parameter(None, [list, tuple, set, StrOptions({"pairwise", "no_interactions"}), None], "Groups of features that may meet on a path; 'pairwise', 'no_interactions'."),
+    "monotonic_cst": Parameter(None, ["array-like", dict, FeatureSpec, None], "1 where predictions must not fall as a feature rises, -1 where they must not rise, 0 else: for each feature, or a dict from columns: names, positions, types, or functions such as scikit-learn's make_column_selector."),
+    "interaction_cst": Parameter(None, [list, tuple, set, StrOptions({"pairwise", "no_interactions"}), FeatureSpec, None], "Groups of features that may meet on a path; 'pairwise', 'no_interactions'."),
+    "feature_spec": Parameter(None, [FeatureSpec, None], "All that is to be said of columns, in one object, instead of categorical_features, categorical_encoding, monotonic_cst, interaction_cst, feature_weights, max_bins and cut_points."),
     "missing": Parameter(None, [Real, str, list, tuple, None], "A value, or several, that mean missing, besides NaN, None, NA and what is masked."),
     "sparse_absent": Parameter("zero", [StrOptions({"zero", "missing"})], "What entries mean that a sparse table does not have: zero, or missing."),
     "warm_start": Parameter(False, ["boolean"], "Whether `fit` goes on from the last model."),
@@ -94,7 +96,7 @@ COMMON = {
     "path_smooth": Parameter(0.0, [_positive(Real, low=0)], "How many rows a parent's value counts for in its children's."),
     "extra_trees": Parameter(False, ["boolean"], "Whether each node tries one random threshold a feature instead of all."),
     "score_noise": Parameter(0.0, [_positive(Real, low=0)], "Noise, relative, of features' gains where they are compared."),
-    "feature_weights": Parameter(None, ["array-like", dict, None], "What features' gains are multiplied by where they are compared: for each feature, or a dict from names or positions."),
+    "feature_weights": Parameter(None, ["array-like", dict, FeatureSpec, None], "What features' gains are multiplied by where they are compared: for each feature, or a dict from names or positions."),
     "max_features_level": Parameter(1.0, [_positive(Real, "right", 0, 1)], "The share of features drawn for each level of a tree."),
     "max_features_tree": Parameter(1.0, [_positive(Real, "right", 0, 1)], "The share of features drawn for each tree."),
     "subsample": Parameter(1.0, [_positive(Real, "right", 0, 1)], "The share of rows that each tree is grown on (sampling='uniform' and 'mvs')."),
@@ -107,7 +109,7 @@ COMMON = {
     "skip_drop": Parameter(0.5, [_positive(Real, low=0, high=1, closed="both")], "boosting='dart': the share of rounds in which none is left out."),
     "max_drop": Parameter(50, [_positive(Integral), None], "boosting='dart': the most rounds left out at once."),
     "forced_splits": Parameter(None, [dict, str, PathLike, None], "Splits at the top of every tree: {'feature': ..., 'threshold': ..., 'left': {...}, 'right': {...}}, or JSON."),
-    "cut_points": Parameter(None, [dict, None], "From names or positions of features to their cut points, instead of those found in the data."),
+    "cut_points": Parameter(None, [dict, FeatureSpec, None], "From names or positions of features to their cut points, instead of those found in the data."),
     "min_rows_in_bin": Parameter(1, [_positive(Integral)], "The fewest rows in a bin."),
     "bin_sample_rows": Parameter(200_000, [_positive(Integral), None], "The most rows that decide on cut points; None: all, by a sketch of their quantiles."),
     "monotonic_method": Parameter("basic", [StrOptions({"basic", "neighbours"})], "How monotonic_cst is kept: basic: both sides of a split stay apart by the middle of their values; neighbours: leaves are bounded by the leaves next to them, which leaves more room and takes longer."),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from pathlib import Path
@@ -13,37 +13,12 @@ import numpy as np
 
 from sapwood.data.binning import MAX_CUTS, Binning
 from sapwood.encoding import ENCODERS
+from sapwood.features import Features
 from sapwood.sampling.features import AtMost, Groups, Interactions
 from sapwood.trees.forced import ForcedSplit
 
 DEFAULT_BINS, MAX_BINS = 255, 65_535  # of a feature
 MONOTONIC = {"pos": 1, "neg": -1, "no_cst": 0, "increasing": 1, "decreasing": -1, "none": 0}
-
-
-class Features:
-    """The features of a table: how many, and their names if it had any."""
-
-    def __init__(self, n_features: int, names: Sequence[str | int] | None = None) -> None:
-        self.n_features = n_features
-        self.names = None if names is None else [str(name) for name in names]
-
-    def position(self, feature: Any, parameter: str) -> int:
-        """Where a feature is, given by name or by position."""
-        if isinstance(feature, str):
-            if self.names is None:
-                raise ValueError(f"{parameter} names the feature {feature!r}, but X had no column names: give its position")
-            if feature not in self.names:
-                raise ValueError(f"{parameter} names the feature {feature!r}, which X does not have; its columns are {self._columns()}")
-            return self.names.index(feature)
-        if not isinstance(feature, Integral) or isinstance(feature, bool):
-            raise ValueError(f"{parameter} must give features by name or by position; got {feature!r}")
-        if not 0 <= int(feature) < self.n_features:
-            raise ValueError(f"{parameter} gives the feature {feature}, but X has {self.n_features} features: 0 to {self.n_features - 1}")
-        return int(feature)
-
-    def _columns(self) -> str:
-        assert self.names is not None
-        return ", ".join(map(repr, self.names[:20])) + (", ..." if len(self.names) > 20 else "")
 
 
 def missing_values(value: Any) -> frozenset[Any]:
@@ -57,12 +32,13 @@ def missing_values(value: Any) -> frozenset[Any]:
 
 def monotonic(value: Any, features: Features) -> np.ndarray | None:
     """(n_features,) int8 of -1, 0, 1; None where no feature is constrained."""
+    value = features.said("monotonic_cst", value)
     if value is None:
         return None
     out = np.zeros(features.n_features, dtype=np.int8)
     if isinstance(value, Mapping):
         for feature, direction in value.items():
-            out[features.position(feature, "monotonic_cst")] = _direction(direction)
+            out[features.positions(feature, "monotonic_cst")] = _direction(direction)
     else:
         given = list(value)
         if len(given) != features.n_features:
@@ -80,33 +56,35 @@ def _direction(value: Any) -> int:
 
 def interactions(value: Any, features: Features) -> Interactions | None:
     """Which features may meet on a path."""
+    value = features.said("interaction_cst", value)
     if value is None:
         return None
     if isinstance(value, str):
         return AtMost({"no_interactions": 1, "pairwise": 2}[value])
     groups = []
     for group in value:
-        if isinstance(group, str) or not isinstance(group, Iterable):
+        if isinstance(group, str | type) or not (isinstance(group, Iterable) or callable(group)):
             raise ValueError(f"interaction_cst must be a sequence of groups of features, or 'pairwise' or 'no_interactions'; got {value!r}")
-        groups.append(frozenset(features.position(feature, "interaction_cst") for feature in group))
+        groups.append(frozenset(features.positions(group, "interaction_cst")))
     if not groups:
         raise ValueError("interaction_cst must have a group of features at least; got none")
     return Groups(groups, features.n_features)
 
 
-def categories(value: Any, features: Features) -> list[int]:
-    """The columns that the user names as categories."""
-    given = np.asarray(value, dtype=object if any(isinstance(v, str) for v in value) else None)
-    if given.dtype.kind == "b" or (len(given) and all(isinstance(v, bool | np.bool_) for v in given)):
-        if given.shape != (features.n_features,):
-            raise ValueError(f"categorical_features set as a boolean mask should have shape ({features.n_features},), got: {given.shape}")
-        return np.flatnonzero(given).tolist()
-    return sorted({features.position(v.item() if isinstance(v, np.generic) else v, "categorical_features") for v in given})
+def categories(value: Any, features: Features, by_type: list[int]) -> list[int] | None:
+    """The columns that the user names as categories; with a FeatureSpec, besides those that are some by their type. None: just those."""
+    said = features.said("categorical_features", value)
+    if isinstance(said, str):  # 'from_dtype'
+        return None
+    named = [] if said is None else features.positions(said, "categorical_features")
+    return named if said is value else sorted({*named, *by_type})
 
 
 def encodings(value: Any, features: Features) -> dict[int | None, list[str]]:
     """Names of encoders by column, and for all others under None; none for those that are chosen automatically."""
     out: dict[int | None, list[str]] = {}
+    value = features.said("categorical_encoding", value)
+    value = "auto" if value is None else value  # a FeatureSpec that says nothing of it
     for feature, chosen in value.items() if isinstance(value, Mapping) else [(None, value)]:
         names = [chosen] if isinstance(chosen, str) else list(chosen)
         for name in names:
@@ -116,18 +94,20 @@ def encodings(value: Any, features: Features) -> dict[int | None, list[str]]:
                 raise ValueError(f"categorical_encoding must be made of {known}; got {name!r}{of}")
         if not names or len(set(names)) < len(names):
             raise ValueError(f"categorical_encoding must name each encoding once; got {chosen!r}")
-        out[None if feature is None else features.position(feature, "categorical_encoding")] = [] if names == ["auto"] else names
+        columns = [None] if feature is None else features.positions(feature, "categorical_encoding")
+        out |= dict.fromkeys(columns, [] if names == ["auto"] else names)
     return out
 
 
 def feature_weights(value: Any, features: Features) -> np.ndarray | None:
     """(n_features,) float64: what a feature's gain is multiplied by where it is compared with others'."""
+    value = features.said("feature_weights", value)
     if value is None:
         return None
     out = np.ones(features.n_features)
     if isinstance(value, Mapping):
         for feature, weight in value.items():
-            out[features.position(feature, "feature_weights")] = weight
+            out[features.positions(feature, "feature_weights")] = weight
     else:
         given = np.asarray(value, dtype=np.float64)
         if given.shape != (features.n_features,):
@@ -136,6 +116,25 @@ def feature_weights(value: Any, features: Features) -> np.ndarray | None:
     if not (np.isfinite(out) & (out >= 0)).all():
         raise ValueError(f"feature_weights must be numbers from 0 on; got {out[~(np.isfinite(out) & (out >= 0))][0]}")
     return out
+
+
+def constraints(e: Any, features: Features) -> list[str]:
+    """What an estimator's parameters ask of each feature, for people."""
+    told: list[list[str]] = [[] for _ in range(features.n_features)]
+    directions, weights = monotonic(e.monotonic_cst, features), feature_weights(e.feature_weights, features)
+    given = cut_points(e.cut_points, features)
+    for f, texts in enumerate(told):
+        if directions is not None and directions[f]:
+            texts.append("rises" if directions[f] > 0 else "falls")
+        if weights is not None and weights[f] != 1:
+            texts.append(f"weight {weights[f]:g}")
+        if f in given:
+            texts.append(f"{len(given[f])} cut points")
+    groups = interactions(e.interaction_cst, features)
+    for number, group in enumerate(groups.groups if isinstance(groups, Groups) else []):
+        for f in group:
+            told[f].append(f"group {number}")
+    return [", ".join(texts) for texts in told]
 
 
 def forced_splits(value: Any, features: Features) -> Wanted | None:
@@ -194,25 +193,26 @@ def _wanted(value: Any, features: Features, depth: int) -> Wanted:
 
 def cut_points(value: Any, features: Features) -> dict[int, np.ndarray]:
     """User-given cut points: feature -> ascending float64."""
-    out = {}
-    for feature, cuts in (value or {}).items():
+    out: dict[int, np.ndarray] = {}
+    for feature, cuts in (features.said("cut_points", value) or {}).items():
         given = np.unique(np.asarray(cuts, dtype=np.float64))
         if given.ndim != 1 or not np.isfinite(given).all() or len(given) > MAX_CUTS:
             raise ValueError(f"cut_points of the feature {feature!r} must be at most {MAX_CUTS} finite numbers; got {cuts!r}")
-        out[features.position(feature, "cut_points")] = given
+        out |= dict.fromkeys(features.positions(feature, "cut_points"), given)
     return out
 
 
 def bins_of_features(value: Any, features: Features) -> np.ndarray:
     """(n_features,) int: the most bins of each feature."""
-    if isinstance(value, Integral):
-        return np.full(features.n_features, int(value))
-    out = np.full(features.n_features, DEFAULT_BINS)
+    out = np.full(features.n_features, int(value) if isinstance(value, Integral) else DEFAULT_BINS)
+    value = features.said("max_bins", value)
+    if isinstance(value, Integral) or value is None:
+        return out
     given = value.items() if isinstance(value, Mapping) else enumerate(value)
     if not isinstance(value, Mapping) and len(value) != features.n_features:
         raise ValueError(f"max_bins has {len(value)} numbers, but X has {features.n_features} features")
     for feature, most in given:
         if isinstance(most, bool) or not isinstance(most, Integral) or not 2 <= int(most) <= MAX_BINS:
             raise ValueError(f"max_bins must be from 2 to {MAX_BINS}; got {most!r} for the feature {feature!r}")
-        out[features.position(feature, "max_bins")] = most
+        out[features.positions(feature, "max_bins")] = most
     return out

@@ -123,12 +123,16 @@ def test_every_column_is_read_alike_in_every_frame(kind, what):
         assert_array_equal(values, read("pyarrow", pa.table({"other": Y, what: arrow})).read(slice(0, N_ROWS), 1, 2)[:, 0])
 
 
-@pytest.mark.parametrize("what", [what for what, (_, kind) in COLUMNS.items() if not kind.is_category])
+@pytest.mark.parametrize("what", COLUMNS)
 @pytest.mark.parametrize("kind", FRAMES)
 def test_every_frame_gives_the_same_bytes_of_model(kind, what):
     arrow = pa.table({"other": Y[::-1], what: COLUMNS[what][0]})
     fitted, expected = (BoostingRegressor(max_iter=3, min_samples_leaf=3).fit(FRAMES[k](arrow), Y) for k in (kind, "pyarrow"))
-    if kind == "numpy objects":
+    if what == "ordered" and kind in ("duckdb", "numpy objects"):  # they do not know of an order: other codes
+        assert fitted.model_.schema.kind(1).levels == ("large", "middle", "small")
+    elif kind == "numpy objects" and COLUMNS[what][1].is_category:  # its names, and so its bytes, are others
+        assert_array_equal(fitted.predict(FRAMES[kind](arrow)), expected.predict(arrow))
+    elif kind == "numpy objects":
         assert nameless_bytes(fitted.model_) == nameless_bytes(expected.model_)
     else:
         assert fitted.model_.to_bytes() == expected.model_.to_bytes()

@@ -28,6 +28,7 @@ from sapwood.data.columns import Schema
 from sapwood.data.frames import array_table, frame_table, open_frame
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
+from sapwood.describe import Description, describe
 from sapwood.estimators.inputs import Given, Part, Watching, refuse_more, split_by
 from sapwood.inspection.recursion import recursion_of
 from sapwood.losses import Loss
@@ -132,7 +133,7 @@ class BaseBoosting(BaseEstimator):
         if previous is not None and self.max_iter < previous.n_rounds:
             raise ValueError(f"max_iter={self.max_iter} must be larger than or equal to n_iter_={previous.n_rounds} when warm_start==True")
         table = self._table(given.X, previous.schema if previous else None)
-        table = table if previous else self._with_categories(table)
+        table = table if previous else self._with_categories(table, given.X)
         y, loss = self._targets(given.y, table.n_rows, previous)
         part = self._part(given, table, y)
         if part.weight is not None and not part.weight.all():
@@ -152,7 +153,7 @@ class BaseBoosting(BaseEstimator):
         sets = {} if validation is None else {VALIDATION: validation}
         sets |= {name: self._given_validation(one, schema, loss) for name, one in watching.named_sets().items()}
 
-        features = Features(table.n_features, schema.names)
+        features = Features(table.n_features, schema.names, given.X, self.feature_spec)
         ways = make_row_sampler(self), make_mode(self)
         forced = resolve.forced_splits(self.forced_splits, features)
         refuse_categories(schema, resolve.monotonic(self.monotonic_cst, features), forced, resolve.cut_points(self.cut_points, features))
@@ -179,6 +180,7 @@ class BaseBoosting(BaseEstimator):
             tree_config = replace(tree_config, forced=forced.on(train_rows.pages.binning))
         callbacks += watching.callbacks
         self.model_ = train(train_rows, watched, loss, tree_config, self.max_iter, seed, n_threads, callbacks, model, *ways)
+        self._constraints = resolve.constraints(self, features)
         self.do_early_stopping_ = stops
         self._keep_scores(scores, stops)
 
@@ -198,12 +200,12 @@ class BaseBoosting(BaseEstimator):
 
         self.train_score_, self.validation_score_ = watched(TRAIN), watched(VALIDATION)
 
-    def _with_categories(self, table: Table) -> Table:
+    def _with_categories(self, table: Table, X: Any) -> Table:
         """The table with the columns as categories that the user says are some."""
-        if isinstance(self.categorical_features, str):  # 'from_dtype'
+        features = Features(table.n_features, table.schema.names, X, self.feature_spec)
+        named = resolve.categories(self.categorical_features, features, table.schema.categories)
+        if named is None:
             return table
-        chosen = self.categorical_features
-        named = [] if chosen is None else resolve.categories(chosen, Features(table.n_features, table.schema.names))
         for f in table.schema.categories:
             if f not in named:
                 raise ValueError(
@@ -393,6 +395,36 @@ class BaseBoosting(BaseEstimator):
         """(n_outputs, n_points): asked by `sklearn.inspection`, which knows columns by their number in its X; ours are those of the fit."""
         check_is_fitted(self)
         return recursion_of(self.model_, grid, target_features, isinstance(self, RegressorMixin))
+
+    def describe_features(self, X: Any = None) -> Description:
+        """What is taken for what: name, kind, levels or range, share of missing values, bins and constraints of each column.
+
+        Parameters
+        ----------
+        X : table, optional
+            Before the fit: a table that might be fitted on. After it: one to predict, or none.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from sapwood import BoostingRegressor
+        >>> X = pd.DataFrame({"age": [20, 35, None], "member": [True, False, True]})
+        >>> print(BoostingRegressor(monotonic_cst={"age": 1}).describe_features(X))
+        name   | kind   | values   | missing | bins | constraints
+        -------+--------+----------+---------+------+------------
+        age    | number | 20 to 35 | 33.3%   |      | rises
+        member | bool   | 0 to 1   | 0.0%    |      |
+        """
+        model = getattr(self, "model_", None)
+        if model is None:
+            if X is None:
+                raise ValueError("Before the fit, describe_features needs a table: describe_features(X)")
+            new = self._with_categories(copy.copy(self)._table(X, None), X)
+            features = Features(new.n_features, new.schema.names, X, self.feature_spec)
+            return describe(new.schema, new, None, resolve.constraints(self, features))
+        schema, table = model.schema, None if X is None else self._table(X, model.schema)
+        n_bins = (np.diff(model.binning.begin) + 1).tolist() if model.n_features == schema.n_features else None
+        return describe(schema, table, n_bins, self._constraints)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

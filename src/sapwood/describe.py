@@ -1,0 +1,110 @@
+"""What was taken for what: the columns of a table as a small table of text."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from sapwood.data.columns import Kind, Schema
+from sapwood.data.tables import Table
+
+LEVELS_SHOWN = 3
+LONGEST = 40  # characters of a cell
+COLUMNS_SHOWN = 200
+
+
+@dataclass(frozen=True)
+class Described:
+    """A column.
+
+    Attributes
+    ----------
+    name : of the column, or its position
+    kind : number, bool, datetime, duration or category
+    values : its levels, or the range of its values
+    missing : the share of rows without a value; None if no table was given
+    bins : how many it has in the model, besides the one for missing values; None before the fit
+    constraints : what the parameters say of it
+    """
+
+    name: str
+    kind: str
+    values: str
+    missing: float | None
+    bins: int | None
+    constraints: str
+
+
+class Description:
+    """The columns of a table; `str` gives them as text.
+
+    Attributes
+    ----------
+    columns : list of Described
+    """
+
+    def __init__(self, columns: list[Described]) -> None:
+        self.columns = columns
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """For a data frame: `pandas.DataFrame(description.to_dicts())`."""
+        return [asdict(column) for column in self.columns]
+
+    def __str__(self) -> str:
+        header = ("name", "kind", "values", "missing", "bins", "constraints")
+        lines = [header, *(tuple(_cell(value) for value in asdict(column).values()) for column in self.columns[:COLUMNS_SHOWN])]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+        text = [" | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+        text.insert(1, "-+-".join("-" * width for width in widths))
+        if len(self.columns) > COLUMNS_SHOWN:
+            text.append(f"... and {len(self.columns) - COLUMNS_SHOWN} more")
+        return "\n".join(text)
+
+    __repr__ = __str__
+
+
+def describe(schema: Schema, table: Table | None, n_bins: list[int] | None, constraints: list[str]) -> Description:
+    """Describe the features of a schema, with what a table of them holds, the bins of a model and what was asked of each."""
+    columns = []
+    for f in range(schema.n_features):
+        kind = schema.kind(f)
+        name = str(schema.names[f]) if schema.names else str(f)
+        shown, missing = _levels(kind) if kind.is_category else "", None
+        if table is not None:
+            values = table.read(slice(0, table.n_rows), f, f + 1)[:, 0]
+            absent = values < 0 if kind.is_category else np.isnan(values.astype(np.float64))
+            shown, missing = shown or _range(kind, values[~absent]), float(absent.mean())
+        columns.append(Described(name, _kind(kind), shown, missing, n_bins[f] if n_bins else None, constraints[f]))
+    return Description(columns)
+
+
+def _kind(kind: Kind) -> str:
+    if kind.ordered:
+        return "ordered category"
+    return kind.name if kind.zone is None else f"{kind.name} ({kind.zone})"
+
+
+def _levels(kind: Kind) -> str:
+    few = ", ".join(map(str, kind.levels[:LEVELS_SHOWN])) + (", ..." if len(kind.levels) > LEVELS_SHOWN else "")
+    return f"{len(kind.levels)}: {few}" if kind.levels else "0"
+
+
+def _range(kind: Kind, values: np.ndarray) -> str:
+    """The least and the largest value."""
+    if not len(values):
+        return ""
+    ends = [values.min(), values.max()]
+    if kind.name in ("datetime", "duration"):
+        unit = "M8[us]" if kind.name == "datetime" else "m8[us]"
+        texts = [str(np.array(int(end)).astype(unit).astype(object)) for end in ends]
+    else:
+        texts = [f"{end:g}" for end in ends]
+    return " to ".join(texts)
+
+
+def _cell(value: Any) -> str:
+    text = "" if value is None else f"{value:.1%}" if isinstance(value, float) else str(value)
+    text = text.replace("\n", " ")
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
