@@ -46,6 +46,9 @@ class RankingLoss(Loss):
     def base_score(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         return np.zeros(1)  # only differences within a query matter
 
+    def start(self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, n_threads: int = 1) -> np.ndarray:
+        return np.zeros(1)
+
     def records(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int, headroom: float = 1.0
     ) -> Iterator[Records]:
