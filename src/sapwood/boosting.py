@@ -16,6 +16,7 @@ from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.modes import Mode, Training
 from sapwood.sampling.rows import RowSampler
+from sapwood.steps import Step
 from sapwood.trees.grower import TreeConfig, grow_tree
 from sapwood.trees.tree import Leaves
 
@@ -30,11 +31,14 @@ class Rows:
     y: np.ndarray  # (n_rows,) float64
     weight: np.ndarray | None  # (n_rows,) float64
     queries: Queries | None = None  # which rows are ranked against each other
+    offset: np.ndarray | None = None  # (n_outputs, n_rows) float64: what raw predictions start from, besides the model's constant
     raw: np.ndarray = field(init=False)  # (n_outputs, n_rows) float64: raw predictions so far
     loss: Loss = field(init=False)  # bound to these rows
 
     def begin(self, model: Model, loss: Loss, n_threads: int) -> None:
         self.loss, self.raw = loss.bind(self.queries), model.start_raw(self.pages, n_threads)
+        if self.offset is not None:
+            self.raw += self.offset
 
 
 def train(
@@ -49,14 +53,16 @@ def train(
     model: Model | None = None,
     sampler: RowSampler | None = None,
     mode: Mode | None = None,
+    step: Step | None = None,
 ) -> Model:
     """Boost until `max_iter` rounds, or until a callback says stop. A given model goes on from where it is.
 
     Predictions are kept for the rows that are `watched`, too.
     """
     sampler, mode = (sampler or RowSampler()).bind(rows.queries, rows.y), mode or Mode()
+    step = step or Step()
     if model is None:
-        model = Model(rows.pages.binning, loss.base_score(rows.y, rows.weight), loss.name, loss.link)
+        model = Model(rows.pages.binning, loss.start(rows.y, rows.weight, rows.offset, n_threads), loss.name, loss.link)
     for part in (rows, *watched.values()):
         part.begin(model, loss, n_threads)
     loss, raw = rows.loss, rows.raw
@@ -80,6 +86,7 @@ def train(
                 if loss.renews_leaves:
                     steps = leaves.by_group(partial(loss.leaf_values, rows.y, now, rows.weight, n_threads=n_threads))
                     tree.value[leaves.nodes] = config.rules.shape_steps(steps, leaves.count, leaves.limits) * config.learning_rate
+                tree.value *= step.factor(tree.value[leaves.nodes] / config.learning_rate, rows, now, output, leaves, n_threads)
                 model.append(tree)
                 leaves.add_values(tree.value[leaves.nodes], raw[output], n_threads)
                 for part in watched.values():

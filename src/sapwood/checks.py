@@ -41,6 +41,12 @@ def check_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
     return y
 
 
+def shape_of(y: Any) -> tuple[int, ...]:
+    """Of an array, a frame or a list."""
+    shape = getattr(y, "shape", None)
+    return np.asarray(y).shape if shape is None else tuple(shape)
+
+
 def refuse_mask(values: Any, name: str) -> None:
     if np.ma.is_masked(values):
         masked = np.ma.getmaskarray(values).ravel()

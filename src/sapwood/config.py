@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from os import PathLike
 from typing import Any
 
-from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
 from sapwood.encoding import ENCODERS
 from sapwood.features import FeatureSpec
@@ -18,8 +18,10 @@ from sapwood.losses import OLDER_NAMES, RANKING, REGRESSION, TWO_CLASSES, Loss
 from sapwood.losses.aft import DISTRIBUTIONS
 from sapwood.losses.ranking import MEASURES
 from sapwood.losses.registry import REGISTERED
+from sapwood.model import Model
 from sapwood.modes import BOOSTING
 from sapwood.sampling.rows import SAMPLINGS
+from sapwood.steps import STEPS
 from sapwood.trees.frontier import FRONTIERS
 
 
@@ -78,6 +80,7 @@ COMMON = {
     "feature_spec": Parameter(None, [FeatureSpec, None], "All that is to be said of columns, in one object, instead of categorical_features, categorical_encoding, monotonic_cst, interaction_cst, feature_weights, max_bins and cut_points."),
     "missing": Parameter(None, [Real, str, list, tuple, None], "A value, or several, that mean missing, besides NaN, None, NA and what is masked."),
     "sparse_absent": Parameter("zero", [StrOptions({"zero", "missing"})], "What entries mean that a sparse table does not have: zero, or missing."),
+    "init": Parameter(None, [None, Model, HasMethods(["fit", "predict"])], "An estimator or model whose raw predictions are the start, when predicting too; fitted to the training rows if it is not yet."),
     "warm_start": Parameter(False, ["boolean"], "Whether `fit` goes on from the last model."),
     "early_stopping": Parameter("auto", [StrOptions({"auto"}), "boolean"], "Whether to stop when the score no longer improves; 'auto': with X_val, or above 10,000 rows if there is something to watch."),
     "scoring": Parameter("loss", [str, callable, None], "What early stopping watches: 'loss', the name of a metric (sapwood.metrics), or any scikit-learn scorer; None for the estimator's own."),
@@ -93,6 +96,7 @@ COMMON = {
     "min_gain": Parameter(0.0, [_positive(Real, low=0)], "What a split must gain, in G^2 / (H + l2) of the children less the parent's."),
     "min_hessian": Parameter(None, [_positive(Real, low=0), None], "The least sum of hessians in a leaf; None for what suits the loss."),
     "max_step": Parameter(None, [_positive(Real, "neither", 0), None], "The most that a leaf's value may be before the learning rate; None for what suits the loss."),
+    "step": Parameter("newton", [StrOptions(set(STEPS))], "newton: each leaf's own step; line_search: a tree is also multiplied by what is best for all training rows, before the learning rate."),
     "path_smooth": Parameter(0.0, [_positive(Real, low=0)], "How many rows a parent's value counts for in its children's."),
     "extra_trees": Parameter(False, ["boolean"], "Whether each node tries one random threshold a feature instead of all."),
     "score_noise": Parameter(0.0, [_positive(Real, low=0)], "Noise, relative, of features' gains where they are compared."),

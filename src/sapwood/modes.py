@@ -54,8 +54,7 @@ class Forest(Mode):
 
     def begin(self, training: Training) -> None:
         super().begin(training)
-        base = training.model.base_score
-        self.base = np.repeat(base[:, None], training.rows[0][0].n_rows, axis=1)
+        self.base = training.rows[0][1].copy()  # the constant, and an offset where there is one
 
     def before_round(self, round_: int) -> np.ndarray:
         return self.base

@@ -22,11 +22,13 @@ from sapwood.encoding.base import Targets
 from sapwood.encoding.encoding import Encoding, Fitted, Plan
 from sapwood.encoding.lookup import MAX_KEYS, key_space
 from sapwood.losses import Loss
+from sapwood.losses.ranking import RankingLoss
 from sapwood.model import Model
 from sapwood.modes import Dart, Forest, Mode
 from sapwood.resolve import Features, Wanted
 from sapwood.sampling.features import ByColumn, FeaturePolicy
 from sapwood.sampling.rows import BayesianBootstrap, MinimalVariance, OneSide, RowSampler, Stratified, Uniform, WholeQueries
+from sapwood.steps import STEPS, Step
 from sapwood.trees.frontier import FRONTIERS
 from sapwood.trees.grower import TreeConfig
 from sapwood.trees.monotone import METHODS
@@ -266,6 +268,12 @@ def make_mode(e: Any) -> Mode:
     if e.boosting == "dart":
         return Dart(e.drop_rate, e.skip_drop, e.max_drop)
     return Mode()
+
+
+def make_step(e: Any, loss: Loss) -> Step:
+    if e.step == "line_search" and isinstance(loss, RankingLoss):
+        raise ValueError(f"step='line_search' and loss={loss.name!r} do not go together: the loss of an order has no slope")
+    return STEPS[e.step]()
 
 
 def _weight_unit(weight: np.ndarray | None) -> float:

@@ -25,7 +25,7 @@ from sapwood.callbacks import Callback
 from sapwood.data.binning import Binning
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
-from sapwood.losses import LOSSES, MORE_CLASSES, RANKING, REGRESSION, TWO_CLASSES
+from sapwood.losses import LOSSES, MORE_CLASSES, RANKING, REGRESSION, SHARES, TWO_CLASSES
 from sapwood.sampling.features import FeaturePolicy
 from sapwood.trees.frontier import LeafWise
 from sapwood.trees.grower import TreeConfig
@@ -47,7 +47,7 @@ SETTINGS = {
 
 
 def is_multiclass(name):
-    return name in {loss.name for loss in MORE_CLASSES.values()}
+    return name in {loss.name for table in (MORE_CLASSES, SHARES) for loss in table.values()}
 
 
 def make(name):
@@ -67,6 +67,8 @@ def predict(estimator, x):
 
 def targets(name, rng, n):
     """Targets that the loss has a meaning for."""
+    if name == "shares_log_loss":
+        return rng.dirichlet(np.ones(N_CLASSES), n)
     if is_multiclass(name):
         return np.concatenate([np.arange(N_CLASSES), rng.integers(0, N_CLASSES, n)])[:n].astype(float)
     if name in TWO_CLASSES:
@@ -315,6 +317,13 @@ class TestEveryLoss:
             fits = [make_estimator(name, max_iter=2, early_stopping=False, n_jobs=jobs) for jobs in (1, 2)]
             one, two = (fit.fit(x, y, sample_weight=given_weight).model_.to_bytes() for fit in fits)
             assert one == two
+
+    def test_what_describes_a_category_is_finite(self, name):
+        loss, y = make(name), targets(name, np.random.default_rng(18), 30)
+        described = loss.describing(y)
+        assert described.shape[1] == 30
+        assert np.isfinite(described).all()
+        assert len(described) == loss.n_outputs or name in ("cox", "aft")
 
     def test_check_loss_finds_nothing(self, name):
         check_loss(make(name))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from sapwood.checks import check_finite, check_length, check_numbers, refuse_mask
+from sapwood.checks import check_finite, check_length, check_numbers, refuse_mask, shape_of
 
 
 def signed_times(y: Any, n_rows: int, name: str) -> np.ndarray:
@@ -18,7 +18,7 @@ def signed_times(y: Any, n_rows: int, name: str) -> np.ndarray:
     fields = getattr(getattr(y, "dtype", None), "names", None)
     if fields is not None:
         return _from_fields(y, fields, n_rows, name)
-    if np.ndim(y) == 2 and np.shape(y)[1] == 2:
+    if shape_of(y)[1:] == (2,):
         both = _two_columns(y, n_rows, name)
         check_finite(both[:, 0], name)
         flags = np.isin(both[:, 1], (0, 1))
@@ -34,7 +34,7 @@ def time_bounds(y: Any, n_rows: int, name: str) -> np.ndarray:
 
     Takes such an array, signed times, or a structured array of a flag and a time.
     """
-    if getattr(getattr(y, "dtype", None), "names", None) is None and np.ndim(y) == 2 and np.shape(y)[1] == 2:
+    if getattr(getattr(y, "dtype", None), "names", None) is None and shape_of(y)[1:] == (2,):
         bounds = _two_columns(y, n_rows, name)
         if np.isnan(bounds).any():
             row = int(np.argmax(np.isnan(bounds).any(axis=1)))

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.model_selection import train_test_split
@@ -31,11 +31,21 @@ from sapwood.data.tables import Table
 from sapwood.describe import Description, describe
 from sapwood.estimators.inputs import Given, Part, Watching, refuse_more, split_by
 from sapwood.estimators.scikit_callbacks import CallbackSupportMixin, ScikitCallbacks, with_callbacks
+from sapwood.estimators.start import check_offset, fitted_init, linked_predictions
 from sapwood.inspection.recursion import recursion_of
 from sapwood.losses import Loss
 from sapwood.metrics import METRICS, Metric, as_metric
 from sapwood.model import Model
-from sapwood.plan import make_builder, make_encoding, make_mode, make_row_sampler, make_tree_config, refuse_categories, seen_levels
+from sapwood.plan import (
+    make_builder,
+    make_encoding,
+    make_mode,
+    make_row_sampler,
+    make_step,
+    make_tree_config,
+    refuse_categories,
+    seen_levels,
+)
 from sapwood.resolve import Features
 from sapwood.threads import resolve_threads
 
@@ -72,7 +82,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
 
     def set_params(self, **params: Any) -> BaseBoosting:
         """Set parameters by name."""
-        config.check_names(type(self), params, self._parameters, ValueError)
+        config.check_names(type(self), [name.partition("__")[0] for name in params], self._parameters, ValueError)
         return super().set_params(**params)
 
     # Fitting
@@ -86,6 +96,8 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
+        offset: Any = None,
+        offset_val: Any = None,
         groups: Any = None,
         eval_sets: Any = None,
         eval_metric: Any = None,
@@ -102,6 +114,9 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             Not negative; a row of weight 0 is as good as absent.
         X_val, y_val, sample_weight_val : optional
             Rows for early stopping, instead of some of the training rows.
+        offset, offset_val : array of shape (n_rows,), or (n_rows, n_outputs), optional
+            What the raw predictions of each row start from: the logarithm of its exposure, say, for a loss with a log link. Predictions
+            take the same argument.
         groups : array of shape (n_rows,), optional
             For the splitter `validation_split`: which rows belong together.
         eval_sets : dict of name -> (X, y) or (X, y, sample_weight), or a list of such, optional
@@ -117,8 +132,10 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         -------
         self
         """
-        validation = Given(X_val, y_val, sample_weight_val, suffix="_val")
-        return self._fit_anew(Given(X, y, sample_weight), validation, Watching(groups, eval_sets, eval_metric, callbacks or ()))
+        validation = Given(X_val, y_val, sample_weight_val, suffix="_val", offset=offset_val)
+        return self._fit_anew(
+            Given(X, y, sample_weight, offset=offset), validation, Watching(groups, eval_sets, eval_metric, callbacks or ())
+        )
 
     def _fit_anew(self, given: Given, given_validation: Given, watching: Watching) -> BaseBoosting:
         """A refit that fails or is interrupted leaves the old model as it was: all that is new is set at the end."""
@@ -147,16 +164,21 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         seed = self._seed()
         stops = self._stops_early(part.n_rows, given_validation.X, watching.callbacks, loss)
         validation = None
-        if given_validation.any:
-            validation = self._given_validation(given_validation, schema, loss)
-        elif stops and (self.validation_fraction is not None or self.validation_split is not None):
+        if not given_validation.any and stops and (self.validation_fraction is not None or self.validation_split is not None):
             part, validation = self._split(part, given.X, watching.groups, seed)
         loss.check_targets(part.take(part.y))
+        self.init_ = fitted_init(self.init, given.X, given.y, part.weight, part.rows)
+        offset = self._offset(given.X, given.offset, table.n_rows, loss.n_outputs, loss.link, "offset")
+        part = replace(part, offset=offset)
+        if given_validation.any:
+            validation = self._given_validation(given_validation, schema, loss)
+        elif validation is not None:
+            validation = replace(validation, offset=offset)
         sets = {} if validation is None else {VALIDATION: validation}
         sets |= {name: self._given_validation(one, schema, loss) for name, one in watching.named_sets().items()}
 
         features = Features(table.n_features, schema.names, given.X, self.feature_spec)
-        ways = make_row_sampler(self), make_mode(self)
+        ways = make_row_sampler(self), make_mode(self), make_step(self, loss)
         forced = resolve.forced_splits(self.forced_splits, features)
         refuse_categories(schema, resolve.monotonic(self.monotonic_cst, features), forced, resolve.cut_points(self.cut_points, features))
         encoded = make_encoding(self, table, features, loss, y, part.weight, part.rows, seed, previous)
@@ -303,13 +325,14 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         table = self._table(given.X, schema)
         y = self._validation_targets(given.y, table.n_rows, f"y{given.suffix}")
         loss.check_targets(y)
-        return self._part(given, table, y)
+        offset = self._offset(given.X, given.offset, table.n_rows, loss.n_outputs, loss.link, f"offset{given.suffix}")
+        return replace(self._part(given, table, y), offset=offset)
 
     def _split(self, part: Part, X: Any, groups: Any, seed: int) -> tuple[Part, Part]:
         """Training rows and validation rows, both ascending."""
         rows = np.arange(part.table.n_rows) if part.rows is None else part.rows
         if self.validation_split is not None:
-            train_rows, val_rows = split_by(self.validation_split, X, part.y, self._groups(part, groups), isinstance(self, ClassifierMixin))
+            train_rows, val_rows = split_by(self.validation_split, X, part.y, self._groups(part, groups), self._has_strata)
             train_rows, val_rows = (np.intersect1d(some, rows) for some in (train_rows, val_rows))
             if not len(train_rows) or not len(val_rows):
                 raise ValueError(
@@ -330,7 +353,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         return groups
 
     def _split_at_random(self, part: Part, rows: np.ndarray, seed: int) -> list[np.ndarray]:
-        stratify = part.y[rows] if isinstance(self, ClassifierMixin) else None
+        stratify = part.y[rows] if self._has_strata else None
         return train_test_split(rows, test_size=self.validation_fraction, stratify=stratify, random_state=seed)
 
     # Scoring while training
@@ -383,19 +406,49 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         raw = rows.raw[:, chosen].T
         known = copy.copy(self)
         known.model_ = state.model
-        known.__dict__["_raw_predict"] = lambda X: raw[X[:, 0]]  # no need to walk the trees again
+        known.__dict__["_raw_predict"] = lambda X, offset=None: raw[X[:, 0]]  # no need to walk the trees again
         return known, np.broadcast_to(np.arange(len(raw))[:, None], (len(raw), self.n_features_in_)), chosen
 
     # Using the model
 
-    def _raw_predict(self, X: Any) -> np.ndarray:
+    def _raw_predict(self, X: Any, offset: Any = None) -> np.ndarray:
         """(n_rows, n_outputs) float64."""
         check_is_fitted(self)
-        return self.model_.predict_raw(self._table(X, self.model_.schema), resolve_threads(self.n_jobs))
+        raw = self.model_.predict_raw(self._table(X, self.model_.schema), resolve_threads(self.n_jobs))
+        start = self._offset(X, offset, len(raw), raw.shape[1], self.model_.link, "offset")
+        return raw if start is None else raw + start
 
-    def _staged_raw(self, X: Any) -> Iterator[np.ndarray]:
+    def _staged_raw(self, X: Any, offset: Any = None) -> Iterator[np.ndarray]:
         check_is_fitted(self)
-        return self.model_.staged_raw(self._table(X, self.model_.schema), resolve_threads(self.n_jobs))
+        table = self._table(X, self.model_.schema)
+        start = self._offset(X, offset, table.n_rows, self.model_.n_outputs, self.model_.link, "offset")
+        stages = self.model_.staged_raw(table, resolve_threads(self.n_jobs))
+        return stages if start is None else (raw + start for raw in stages)
+
+    def _offset(self, X: Any, offset: Any, n_rows: int, n_outputs: int, link: str, name: str) -> np.ndarray | None:
+        """(n_rows, n_outputs): what raw predictions start from besides the model's constant; None for nothing."""
+        start, init = check_offset(offset, n_rows, n_outputs, name), getattr(self, "init_", None)
+        if init is None:
+            return start
+        if isinstance(init, Model | BaseBoosting):
+            model = init if isinstance(init, Model) else init.model_
+            if (model.link, model.n_outputs) != (link, n_outputs):
+                raise ValueError(
+                    f"init={init!r} has the link {model.link!r} and {model.n_outputs} output(s), this model {link!r} and {n_outputs}: "
+                    "its raw predictions cannot be its start"
+                )
+            if isinstance(init, BaseBoosting):
+                own = init._raw_predict(X)
+            else:
+                own = model.predict_raw(self._table(X, model.schema), resolve_threads(self.n_jobs))
+        else:
+            own = linked_predictions(init, X, link, n_outputs)
+        return own if start is None else own + start
+
+    @property
+    def _has_strata(self) -> bool:
+        """Whether the targets are classes that a split should have the same shares of."""
+        return False
 
     def _compute_partial_dependence_recursion(self, grid: Any, target_features: np.ndarray) -> np.ndarray:
         """(n_outputs, n_points): asked by `sklearn.inspection`, which knows columns by their number in its X; ours are those of the fit."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils import compute_sample_weight
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
 
 from sapwood import config
-from sapwood.checks import check_labels
 from sapwood.estimators.base import BaseBoosting
-from sapwood.losses import MORE_CLASSES, TWO_CLASSES, Loss
-from sapwood.losses.registry import find_loss
+from sapwood.estimators.classes import Classes, LabelSets, read_classes
+from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.threads import resolve_threads
 
@@ -49,78 +49,76 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
     """
 
     classes_: np.ndarray
+    _kind: Classes
 
-    def predict(self, X: Any) -> np.ndarray:
-        """(n_rows,): the most probable class of each row."""
-        return self._most_probable(self._raw_predict(X))
+    def predict(self, X: Any, *, offset: Any = None) -> np.ndarray:
+        """(n_rows,): the most probable class of each row; for several labels (n_rows, n_labels) of 0 and 1."""
+        return self._most_probable(self._raw_predict(X, offset))
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """(n_rows, n_classes) float64: the probability of each class."""
-        return self._probabilities(self._raw_predict(X))
+    def predict_proba(self, X: Any, *, offset: Any = None) -> np.ndarray:
+        """(n_rows, n_classes) float64: the probability of each class, or of each label to be there."""
+        return self._probabilities(self._raw_predict(X, offset))
 
-    def decision_function(self, X: Any) -> np.ndarray:
+    def decision_function(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """Raw predictions: (n_rows,) log-odds for two classes, else (n_rows, n_classes)."""
-        return self._decisions(self._raw_predict(X))
+        return self._decisions(self._raw_predict(X, offset))
 
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+    def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[np.ndarray]:
         """`predict` after each round."""
-        return (self._most_probable(raw) for raw in self._staged_raw(X))
+        return (self._most_probable(raw) for raw in self._staged_raw(X, offset))
 
-    def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
+    def staged_predict_proba(self, X: Any, *, offset: Any = None) -> Iterator[np.ndarray]:
         """`predict_proba` after each round."""
-        return (self._probabilities(raw) for raw in self._staged_raw(X))
+        return (self._probabilities(raw) for raw in self._staged_raw(X, offset))
 
-    def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
+    def staged_decision_function(self, X: Any, *, offset: Any = None) -> Iterator[np.ndarray]:
         """`decision_function` after each round."""
-        return (self._decisions(raw) for raw in self._staged_raw(X))
+        return (self._decisions(raw) for raw in self._staged_raw(X, offset))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
+        """The share of rows whose class is predicted; of several labels, all must be."""
+        return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
+
+    @property
+    def multilabel_(self) -> bool:
+        """Whether y was a matrix of labels: `predict` then gives one, and each column of probabilities is of its own."""
+        check_is_fitted(self)
+        return isinstance(self._kind, LabelSets)
 
     def _most_probable(self, raw: np.ndarray) -> np.ndarray:
-        if len(self.classes_) <= 2:
-            return self.classes_[(raw[:, 0] > 0).astype(np.intp) if len(self.classes_) == 2 else np.zeros(len(raw), dtype=np.intp)]
-        return self.classes_[raw.argmax(axis=1)]
+        return self._kind.most_probable(raw)
 
     def _probabilities(self, raw: np.ndarray) -> np.ndarray:
-        if len(self.classes_) == 1:
-            return np.ones((len(raw), 1))
-        linked = self.model_.apply_link(np.ascontiguousarray(raw), resolve_threads(self.n_jobs))
-        return linked if linked.shape[1] > 1 else np.column_stack([1 - linked, linked])
+        return self._kind.probabilities(self.model_.apply_link(np.ascontiguousarray(raw), resolve_threads(self.n_jobs)))
 
     def _decisions(self, raw: np.ndarray) -> np.ndarray:
         return raw[:, 0] if raw.shape[1] == 1 else raw
 
     def _targets(self, y: Any, n_rows: int, previous: Model | None) -> tuple[np.ndarray, Loss]:
-        y = check_labels(y, n_rows, "y")
-        classes, encoded = np.unique(y, return_inverse=True)
-        if previous is not None and not np.array_equal(classes, self.classes_):
-            raise ValueError(f"warm_start goes on with the classes {self.classes_.tolist()}, but y has {classes.tolist()}")
-        if str(self.loss) == "binary_crossentropy" and len(classes) > 2:
-            raise ValueError(f"loss='binary_crossentropy' is for two classes; y has {len(classes)}: use 'log_loss'")
-        if str(self.loss) == "categorical_crossentropy" and len(classes) <= 2:
-            raise ValueError(f"loss='categorical_crossentropy' is for more than two classes; y has {len(classes)}: use 'log_loss'")
-        self.classes_ = classes
-        n_outputs = len(classes) if len(classes) > 2 else 1
-        table, link = (TWO_CLASSES, "logit") if n_outputs == 1 else (MORE_CLASSES, "softmax")
-        loss = find_loss(self.loss, table, self, n_outputs, link)
-        if loss.n_outputs != n_outputs or loss.link != link:
-            raise ValueError(
-                f"loss={self.loss!r} has {loss.n_outputs} output(s) and the link {loss.link!r}; for {len(classes)} classes "
-                f"BoostingClassifier needs {n_outputs} and {link!r}"
-            )
-        return encoded.astype(np.float64), loss
+        kind = read_classes(y, n_rows)
+        if previous is not None and not (type(kind) is type(self._kind) and np.array_equal(kind.classes, self.classes_)):
+            raise ValueError(f"warm_start goes on with the classes {self.classes_.tolist()}, but y has {kind.classes.tolist()}")
+        self._kind, self.classes_ = kind, kind.classes
+        return kind.encode(y, n_rows, "y"), kind.make_loss(self.loss, self)
 
     def _validation_targets(self, y: Any, n_rows: int, name: str = "y_val") -> np.ndarray:
-        y = check_labels(y, n_rows, name)
-        unknown = np.setdiff1d(y, self.classes_)
-        if len(unknown):
-            raise ValueError(f"{name} has classes that y does not have: {unknown.tolist()[:5]}")
-        return np.searchsorted(self.classes_, y).astype(np.float64)
+        return self._kind.encode(y, n_rows, name)
+
+    @property
+    def _has_strata(self) -> bool:
+        return type(self._kind) is Classes
 
     def _original_targets(self, y: np.ndarray) -> np.ndarray:
-        return self.classes_[y.astype(np.intp)]
+        return self._kind.decode(y)
 
     def _weights(self, weight: Any, y: np.ndarray, n_rows: int, name: str) -> np.ndarray | None:
         weight = super()._weights(weight, y, n_rows, name)
         if self.class_weight is None:
             return weight
-        by_class = compute_sample_weight(self.class_weight, self._original_targets(y))
+        by_class = self._kind.row_weights(self.class_weight, y)
         return by_class if weight is None else weight * by_class
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags

@@ -26,10 +26,11 @@ class Given:
     sample_weight: Any = None
     more: dict[str, Any] = field(default_factory=dict)  # what only some estimators take, by name
     suffix: str = ""
+    offset: Any = None
 
     @property
     def any(self) -> bool:
-        return any(value is not None for value in (self.X, self.y, self.sample_weight, *self.more.values()))
+        return any(value is not None for value in (self.X, self.y, self.sample_weight, self.offset, *self.more.values()))
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Part:
     weight: np.ndarray | None
     queries: Queries | None = None
     rows: np.ndarray | None = None  # ascending; None for all
+    offset: np.ndarray | None = None  # (n_rows, n_outputs): what raw predictions start from
 
     @property
     def n_rows(self) -> int:
@@ -54,7 +56,8 @@ class Part:
         """The rows that count, binned; the pages hold all."""
         weight = None if self.weight is None else self.take(self.weight)
         queries = self.queries if self.queries is None or self.rows is None else self.queries.take(self.rows)
-        return Rows(pages if self.rows is None else pages.take(self.rows), self.take(self.y), weight, queries)
+        offset = None if self.offset is None else np.ascontiguousarray(self.take(self.offset).T)
+        return Rows(pages if self.rows is None else pages.take(self.rows), self.take(self.y), weight, queries, offset)
 
 
 @dataclass(frozen=True)
@@ -81,8 +84,8 @@ class Watching:
 def _given_set(name: str, one: Any) -> Given:
     suffix = f" of eval_sets[{name!r}]"
     if isinstance(one, Mapping):
-        more = {key: value for key, value in one.items() if key not in ("X", "y", "sample_weight")}
-        given = Given(one.get("X"), one.get("y"), one.get("sample_weight"), more, suffix)
+        more = {key: value for key, value in one.items() if key not in ("X", "y", "sample_weight", "offset")}
+        given = Given(one.get("X"), one.get("y"), one.get("sample_weight"), more, suffix, one.get("offset"))
     elif isinstance(one, (list, tuple)) and len(one) in (2, 3):
         given = Given(one[0], one[1], one[2] if len(one) == 3 else None, suffix=suffix)
     else:
@@ -97,7 +100,7 @@ def _given_set(name: str, one: Any) -> Given:
 def refuse_more(given: Given) -> None:
     """Raise for arguments that an estimator does not take."""
     if given.more:
-        raise ValueError(f"{next(iter(given.more))!r}{given.suffix} is unknown; choose from X, y, sample_weight")
+        raise ValueError(f"{next(iter(given.more))!r}{given.suffix} is unknown; choose from X, y, sample_weight, offset")
 
 
 def split_by(splitter: Any, X: Any, y: np.ndarray, groups: Any, classifier: bool) -> tuple[np.ndarray, np.ndarray]:

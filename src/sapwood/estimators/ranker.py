@@ -75,6 +75,8 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         sample_weight_val: Any = None,
         group_val: Any = None,
         qid_val: Any = None,
+        offset: Any = None,
+        offset_val: Any = None,
         groups: Any = None,
         eval_sets: Any = None,
         eval_metric: Any = None,
@@ -96,6 +98,8 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
             The query of each row, instead of `group`. The rows of a query must lie side by side.
         X_val, y_val, sample_weight_val, group_val, qid_val : optional
             Rows for early stopping, instead of some of the queries.
+        offset, offset_val : array of shape (n_rows,), optional
+            What the scores of each row start from. Predictions take the same argument.
         groups : array of shape (n_rows,), optional
             For the splitter `validation_split`; if not given, the queries.
         eval_sets : dict of name -> dict of X, y, qid or group, and perhaps sample_weight; or a list of such; optional
@@ -107,22 +111,24 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         -------
         self
         """
-        given = Given(X, y, sample_weight, {"group": group, "qid": qid})
-        validation = Given(X_val, y_val, sample_weight_val, {"group_val": group_val, "qid_val": qid_val}, "_val")
+        given = Given(X, y, sample_weight, {"group": group, "qid": qid}, offset=offset)
+        validation = Given(X_val, y_val, sample_weight_val, {"group_val": group_val, "qid_val": qid_val}, "_val", offset_val)
         self._fit_anew(given, validation, Watching(groups, eval_sets, eval_metric, callbacks or ()))
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
+    def predict(self, X: Any, *, offset: Any = None) -> np.ndarray:
         """(n_rows,) float64: scores; within a query a higher one belongs higher up."""
-        return self._raw_predict(X)[:, 0]
+        return self._raw_predict(X, offset)[:, 0]
 
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+    def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[np.ndarray]:
         """`predict` after each round."""
-        return (raw[:, 0] for raw in self._staged_raw(X))
+        return (raw[:, 0] for raw in self._staged_raw(X, offset))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, group: Any = None, qid: Any = None, k: int | None = None) -> float:
+    def score(
+        self, X: Any, y: Any, sample_weight: Any = None, *, group: Any = None, qid: Any = None, offset: Any = None, k: int | None = None
+    ) -> float:
         """NDCG of the first k rows of each query (None for all), mean over queries."""
-        scores = self.predict(X)
+        scores = self.predict(X, offset=offset)
         queries = Queries.of(group, qid, len(scores))
         y = self._validation_targets(y, len(scores), "y")
         weight = self._weights(sample_weight, y, len(scores), "sample_weight")
@@ -132,7 +138,7 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         end = "_val" if given.suffix == "_val" else ""
         unknown = set(given.more) - {f"group{end}", f"qid{end}"}
         if unknown:
-            raise ValueError(f"{unknown.pop()!r}{given.suffix} is unknown; choose from X, y, sample_weight, group, qid")
+            raise ValueError(f"{unknown.pop()!r}{given.suffix} is unknown; choose from X, y, sample_weight, offset, group, qid")
         queries = Queries.of(given.more.get(f"group{end}"), given.more.get(f"qid{end}"), table.n_rows, given.suffix)
         weight = self._weights(given.sample_weight, y, table.n_rows, f"sample_weight{given.suffix}")
         return Part(table, y, weight, queries)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood import config
@@ -47,20 +48,20 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
     0.9
     """
 
-    def predict(self, X: Any) -> np.ndarray:
-        """(n_rows,) float64: the predicted targets."""
-        return self._means(self._raw_predict(X))
+    def predict(self, X: Any, *, offset: Any = None) -> np.ndarray:
+        """(n_rows,) float64: the predicted targets; `offset` as in `fit`."""
+        return self._means(self._raw_predict(X, offset))
 
-    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
+    def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[np.ndarray]:
         """`predict` after each round."""
-        return (self._means(raw) for raw in self._staged_raw(X))
+        return (self._means(raw) for raw in self._staged_raw(X, offset))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
         """R^2 of the predictions; for survival losses the concordance index."""
         check_is_fitted(self)
         if not find_loss(self.loss, REGRESSION, self).survival:
-            return super().score(X, y, sample_weight)
-        return (concordance_index if self.model_.loss == "cox" else concordance_of_times)(y, self.predict(X))
+            return r2_score(y, self.predict(X, offset=offset), sample_weight=sample_weight)
+        return (concordance_index if self.model_.loss == "cox" else concordance_of_times)(y, self.predict(X, offset=offset))
 
     def _means(self, raw: np.ndarray) -> np.ndarray:
         return self.model_.apply_link(np.ascontiguousarray(raw), resolve_threads(self.n_jobs))[:, 0]

@@ -19,6 +19,7 @@ from sapwood.losses.multinomial_focal import MultinomialFocal
 from sapwood.losses.poisson import Poisson
 from sapwood.losses.quantile import QuantileLoss
 from sapwood.losses.ranking import LambdaMart, ListwiseNdcg, Pairwise, RankingLoss
+from sapwood.losses.shares import SharesLogLoss
 from sapwood.losses.squared import SquaredError
 from sapwood.losses.tweedie import Tweedie
 
@@ -41,7 +42,8 @@ REGRESSION: dict[str, type[Loss]] = {
 TWO_CLASSES: dict[str, type[Loss]] = {"log_loss": LogLoss, "focal": Focal}
 MORE_CLASSES: dict[str, type[Loss]] = {"log_loss": MultinomialLogLoss, "focal": MultinomialFocal}
 RANKING: dict[str, type[RankingLoss]] = {"lambdamart": LambdaMart, "pairwise": Pairwise, "xendcg": ListwiseNdcg}
-LOSSES = REGRESSION | RANKING | {loss.name: loss for table in (TWO_CLASSES, MORE_CLASSES) for loss in table.values()}
+SHARES: dict[str, type[Loss]] = {"log_loss": SharesLogLoss}  # of more than two classes
+LOSSES = REGRESSION | RANKING | {loss.name: loss for table in (TWO_CLASSES, MORE_CLASSES, SHARES) for loss in table.values()}
 
 # Names that earlier versions of scikit-learn used.
 OLDER_NAMES = {
@@ -52,4 +54,4 @@ OLDER_NAMES = {
     "categorical_crossentropy": "log_loss",
 }
 
-__all__ = ["CUSTOM", "LOSSES", "MORE_CLASSES", "OLDER_NAMES", "RANKING", "REGRESSION", "TWO_CLASSES", "FunctionLoss", "Loss"]
+__all__ = ["CUSTOM", "LOSSES", "MORE_CLASSES", "OLDER_NAMES", "RANKING", "REGRESSION", "SHARES", "TWO_CLASSES", "FunctionLoss", "Loss"]

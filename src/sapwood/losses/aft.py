@@ -110,6 +110,9 @@ class AcceleratedFailureTime(Loss):
             row = int(np.argmax(np.isinf(lower)))
             raise ValueError(f"loss='aft' requires finite lower bounds; got y=({lower[row]:g}, {upper[row]:g}) in row {row}")
 
+    def describing(self, y: np.ndarray) -> np.ndarray:
+        return np.stack([y[:, 0], (y[:, 0] == y[:, 1]).astype(np.float64)])
+
     def loss(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
         distribution, lower, upper, known = self._standard(y, raw)
         middle = lower / 2 + upper / 2

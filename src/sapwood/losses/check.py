@@ -69,9 +69,8 @@ def check_loss(loss: Any, y: Any = None, raw: Any = None) -> None:
 def _targets(loss: Loss) -> np.ndarray:
     """Targets that the loss does not refuse."""
     rng = np.random.default_rng(1)
-    if loss.link == "softmax":
-        return rng.integers(0, loss.n_outputs, N_ROWS).astype(np.float64)
     kinds = {
+        "softmax": [rng.integers(0, loss.n_outputs, N_ROWS).astype(np.float64), rng.dirichlet(np.ones(loss.n_outputs), N_ROWS)],
         "logit": [rng.integers(0, 2, N_ROWS).astype(np.float64)],
         "log": [rng.uniform(0.5, 4, N_ROWS)],
         "identity": [rng.normal(size=N_ROWS), rng.uniform(0.5, 4, N_ROWS), rng.uniform(0, 1, N_ROWS)],

@@ -64,6 +64,9 @@ class Cox(Loss):
         if np.signbit(y).all():
             raise ValueError("loss='cox' requires an event at least; all rows of y are censored (negative)")
 
+    def describing(self, y: np.ndarray) -> np.ndarray:
+        return np.stack([np.abs(y), (~np.signbit(y)).astype(np.float64)])
+
     def base_score(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         return np.zeros(1)  # a constant changes nothing: all hazards are relative
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from sapwood import kernels
 from sapwood.losses.base import EPSILON, Loss
-from sapwood.losses.multinomial import probabilities
+from sapwood.losses.multinomial import MultinomialLogLoss, probabilities
 
 
 class MultinomialFocal(Loss):
@@ -26,6 +26,9 @@ class MultinomialFocal(Loss):
     def __init__(self, n_outputs: int = 1, focal_gamma: float = 2.0) -> None:
         super().__init__(n_outputs)
         self.focal_gamma = focal_gamma
+
+    def describing(self, y: np.ndarray) -> np.ndarray:
+        return MultinomialLogLoss(self.n_outputs).describing(y)
 
     def loss(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
         nll = np.empty(len(y))  # -log(t), also where t is all but zero

@@ -17,11 +17,13 @@ cohen_kappa = metrics.cohen_kappa_score
 
 
 def accuracy(y: np.ndarray, predicted: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
-    return exact_mean(np.asarray(y == predicted, dtype=np.float64), sample_weight)
+    """Of several labels, (n_rows, n_labels), all must be right."""
+    right = np.asarray(y == predicted, dtype=np.float64)
+    return exact_mean(right if right.ndim == 1 else right.min(axis=1), sample_weight)
 
 
 def error_rate(y: np.ndarray, predicted: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
-    return exact_mean(np.asarray(y != predicted, dtype=np.float64), sample_weight)
+    return 1.0 - accuracy(y, predicted, sample_weight)
 
 
 def f1(y: np.ndarray, predicted: np.ndarray, sample_weight: np.ndarray | None = None) -> float:

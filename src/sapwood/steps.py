@@ -1,0 +1,46 @@
+"""How far a round goes along a tree that was grown: its leaf values are multiplied by a factor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sapwood import kernels
+from sapwood.losses.newton import newton
+from sapwood.trees.tree import Leaves
+
+if TYPE_CHECKING:
+    from sapwood.boosting import Rows
+
+LONGEST = 64.0  # factor of a line search: where the loss falls for ever, it must end somewhere
+
+
+class Step:
+    """Leaf values as they are: each is its leaf's own Newton step, times the learning rate."""
+
+    def factor(self, values: np.ndarray, rows: Rows, raw: np.ndarray, output: int, leaves: Leaves, n_threads: int) -> float:
+        """What to multiply a tree by whose leaves have these values, before the learning rate; `raw` is where its gradients were taken."""
+        return 1.0
+
+
+class LineSearch(Step):
+    """Classic gradient boosting: the factor with the least loss of all training rows, found before the learning rate shrinks it.
+
+    By Newton's method; slopes are exact sums, so neither threads nor the order of rows leave a trace.
+    """
+
+    def factor(self, values: np.ndarray, rows: Rows, raw: np.ndarray, output: int, leaves: Leaves, n_threads: int) -> float:
+        moves = np.zeros_like(raw)
+        leaves.add_values(values, moves[output], n_threads)
+
+        def derivatives(factor: float) -> tuple[float, float]:
+            gradients, hessians = rows.loss.weighted_gradients(rows.y, raw + factor * moves, rows.weight, n_threads)
+            along = gradients[output] * moves[output]
+            bend = hessians[output] * moves[output] * moves[output]
+            return kernels.exact_sum(along, n_threads), kernels.exact_sum(bend, n_threads)
+
+        return min(max(newton(derivatives, 1.0, low=0.0), 0.0), LONGEST)
+
+
+STEPS: dict[str, type[Step]] = {"newton": Step, "line_search": LineSearch}

@@ -1,0 +1,69 @@
+"""How far a round goes along its tree."""
+
+import numpy as np
+import pytest
+
+from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor
+from sapwood.losses import MORE_CLASSES
+from tests.losses.test_losses import make_estimator, predict, targets
+
+rng = np.random.default_rng(0)
+X = rng.normal(size=(400, 3))
+SHAPES = ["squared_error", "absolute_error", "huber", "poisson", "gamma", "log_cosh", "log_loss", "cox", "aft", "multinomial_log_loss"]
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_line_search_finds_the_best_factor(name):
+    y = targets(name, np.random.default_rng(1), 400)
+    parameters = {"max_iter": 1, "learning_rate": 1.0, "early_stopping": True, "validation_fraction": None, "min_samples_leaf": 20}
+    found = make_estimator(name, step="line_search", **parameters).fit(X, y)
+    newton = make_estimator(name, **parameters).fit(X, y)
+    assert found.train_score_[-1] >= newton.train_score_[-1] - 1e-12
+    # The trees are the same but for a factor.
+    tree, other = found.model_.trees[0], newton.model_.trees[0]
+    leaves = np.abs(other.value) > 1e-12
+    factors = tree.value[leaves] / other.value[leaves]
+    np.testing.assert_allclose(factors, factors[0], rtol=1e-9)
+
+
+def test_squared_error_needs_none():
+    y = X[:, 0] + 0.1 * X[:, 1]
+    plain, searched = (BoostingRegressor(max_iter=10, step=step).fit(X, y).predict(X) for step in ("newton", "line_search"))
+    np.testing.assert_allclose(plain, searched, rtol=1e-6)
+
+
+def test_it_lengthens_steps_that_regularisation_made_short():
+    y = (X[:, 0] > 0).astype(float)
+    searched = BoostingRegressor(max_iter=5, step="line_search", l2_regularization=1000.0).fit(X, y)
+    assert searched.score(X, y) > BoostingRegressor(max_iter=5, l2_regularization=1000.0).fit(X, y).score(X, y) + 0.3
+
+
+def test_weights_count():
+    y, weight = rng.poisson(np.exp(X[:, 0])).astype(float), rng.integers(1, 4, 400)
+    fit = BoostingRegressor(loss="poisson", max_iter=3, step="line_search", min_samples_leaf=1, max_leaf_nodes=5)
+    weighted = fit.fit(X.round(1), y, sample_weight=weight).predict(X)
+    repeated = fit.fit(np.repeat(X.round(1), weight, axis=0), np.repeat(y, weight)).predict(X)
+    np.testing.assert_allclose(weighted, repeated, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["gamma", "quantile", *(loss.name for loss in MORE_CLASSES.values())])
+def test_threads_leave_no_trace(name):
+    big, y = np.tile(X, (50, 1)), targets(name, np.random.default_rng(2), 20_000)
+    one, two = (
+        make_estimator(name, max_iter=2, step="line_search", early_stopping=False, n_jobs=jobs).fit(big, y).model_.to_bytes()
+        for jobs in (1, 2)
+    )
+    assert one == two
+
+
+def test_several_labels_and_other_ways():
+    labels = np.column_stack([X[:, 0] > 0, X[:, 1] > 0.5]).astype(int)
+    assert BoostingClassifier(max_iter=3, step="line_search").fit(X, labels).score(X, labels) > 0.9
+    for parameters in ({"boosting": "dart"}, {"subsample": 0.5}, {"monotonic_cst": [1, 0, 0]}):
+        fitted = BoostingRegressor(max_iter=3, step="line_search", **parameters).fit(X, X[:, 0])
+        assert np.isfinite(predict(fitted, X)).all()
+
+
+def test_an_order_has_no_slope():
+    with pytest.raises(ValueError, match="step='line_search' and loss='lambdamart' do not go together"):
+        BoostingRanker(step="line_search").fit(X, np.arange(400) % 3, qid=np.repeat(np.arange(40), 10))
