@@ -21,12 +21,17 @@ class Product {
     for (size_t k = c_.size() - 2; k > 0; --k) c_[k] = c_[k] * share + c_[k - 1];
     c_[0] *= share;
   }
-  // Without one factor. From the highest power down the error does not grow: a share is at most one.
+  // Without one factor. The coefficients rise to a peak and then fall; from either end towards the peak, what is taken off is the smaller
+  // part, and errors do not grow. A small share is the exception: dividing by it would let them.
   Product divided(double share) const {
     Product out;
-    out.c_.resize(c_.size() - 1);
+    const size_t n = c_.size() - 1;
+    out.c_.resize(n);
+    const size_t peak = share < 0.5 ? 0 : size_t(std::max_element(c_.begin(), c_.end()) - c_.begin());
     double carry = 0;
-    for (size_t k = c_.size() - 1; k > 0; --k) out.c_[k - 1] = carry = c_[k] - share * carry;
+    for (size_t k = 0; k < peak; ++k) out.c_[k] = carry = (c_[k] - carry) / share;
+    carry = 0;
+    for (size_t k = n; k > peak; --k) out.c_[k - 1] = carry = c_[k] - share * carry;
     return out;
   }
   // The sum over sets of known features, which all let pass: each set's weight times the shares of those not in it.

@@ -47,7 +47,7 @@ class TreeExplainer:
 
     def __init__(self, model: Model, n_rounds: int | None = None, background: Table | None = None) -> None:
         self.model = model
-        self.n_trees = (model.n_rounds_used if n_rounds is None else n_rounds) * model.trees_per_round
+        self.n_trees = (model.n_rounds_used if n_rounds is None else n_rounds) * model.n_outputs
         self.background = None if background is None else background.dense(slice(0, background.n_rows))
         self.kernel = kernels.Explainer(model.scorer(), model.arrays()["count"]) if model.trees else None
 
