@@ -1330,18 +1330,20 @@ NB_MODULE(SAPWOOD_MODULE, m) {
   explainer
       .def(
           "__init__",
-          [](Explainer* self, const Scorer& scorer, In<int64_t> count) {
+          [](Explainer* self, const Scorer& scorer, In<int64_t> count, In<int32_t> player, int n_players) {
             int64_t n_nodes = 0;
             for (int64_t t = 0; t < scorer.n_trees(); ++t) n_nodes += scorer.n_nodes(t);
             require(int64_t(count.size()) == n_nodes, "count must have one number for each node");
             for (int64_t i = 0; i < n_nodes; ++i) require(count.data()[i] >= 0, "counts must not be negative");
-            new (self) Explainer(scorer, count.data());
+            require(int(player.size()) == scorer.n_features() && n_players > 0, "player must have one number for each feature");
+            for (size_t i = 0; i < player.size(); ++i) require(player.data()[i] >= 0 && player.data()[i] < n_players, "player out of range");
+            new (self) Explainer(scorer, count.data(), player.data(), n_players);
           },
-          "scorer"_a, "count"_a, nb::keep_alive<1, 2>())
+          "scorer"_a, "count"_a, "player"_a, "n_players"_a, nb::keep_alive<1, 2>())
       .def(
           "add_against",
           [=](const Explainer& self, AnyTable x, AnyTable background, int64_t first, int64_t last, Out2<double> out, int n_threads) {
-            const Table table = explain(self, x, first, last, out, self.scorer().n_features() + 1, n_threads), other = as_table(background);
+            const Table table = explain(self, x, first, last, out, self.n_players() + 1, n_threads), other = as_table(background);
             require(other.n_columns == table.n_columns && other.n_rows > 0, "the background must have rows of the same features");
             nb::gil_scoped_release free;
             self.add_against(table, other, first, last, n_threads, out.data());
@@ -1351,7 +1353,7 @@ NB_MODULE(SAPWOOD_MODULE, m) {
     explainer.def(
         name,
         [=](const Explainer& self, AnyTable x, int64_t first, int64_t last, Out2<double> out, int n_threads) {
-          const Table table = explain(self, x, first, last, out, width(int64_t(self.scorer().n_features())), n_threads);
+          const Table table = explain(self, x, first, last, out, width(int64_t(self.n_players())), n_threads);
           nb::gil_scoped_release free;
           (self.*add)(table, first, last, n_threads, out.data());
         },

@@ -66,21 +66,21 @@ struct Decisions {
   bool passes(const LeafPath::Step& step, int64_t row) const { return left[step.node * n_rows + row] == step.left; }
 };
 
-// Path-dependent values: a term for each feature of a path, and the expected value.
+// Path-dependent values: a term for each player of a path, and the expected value.
 class Values {
  public:
-  explicit Values(int n_features) : n_features_(n_features) {}
-  int64_t width() const { return n_features_ + 1; }
+  explicit Values(int n_players) : n_players_(n_players) {}
+  int64_t width() const { return n_players_ + 1; }
   void begin_tree(const Scorer&, int64_t) {}
 
   void begin_leaf(const LeafPath& path, size_t, std::vector<int64_t>& places) {
-    places.assign(path.features.begin(), path.features.end());
-    places.push_back(n_features_);
-    weights_ = order_weights(int(path.features.size()));
+    places.assign(path.players.begin(), path.players.end());
+    places.push_back(n_players_);
+    weights_ = order_weights(int(path.players.size()));
   }
 
   void fill(const LeafPath& path, const uint8_t* pass, double* terms) const {
-    const size_t n = path.features.size();
+    const size_t n = path.players.size();
     Product known;
     double blocked = 1, expected = 1;
     for (size_t i = 0; i < n; ++i) {
@@ -96,29 +96,29 @@ class Values {
   }
 
  private:
-  int n_features_;
+  int n_players_;
   std::vector<double> weights_;
 };
 
-// Interactions: a term for each two features of a path, in both orders.
+// Interactions: a term for each two players of a path, in both orders.
 class Pairs {
  public:
-  explicit Pairs(int n_features) : n_features_(n_features) {}
-  int64_t width() const { return int64_t(n_features_) * n_features_; }
+  explicit Pairs(int n_players) : n_players_(n_players) {}
+  int64_t width() const { return int64_t(n_players_) * n_players_; }
   void begin_tree(const Scorer&, int64_t) {}
 
   void begin_leaf(const LeafPath& path, size_t, std::vector<int64_t>& places) {
     places.clear();
-    for (int32_t a : path.features) {
-      for (int32_t b : path.features) {
-        if (a != b) places.push_back(int64_t(a) * n_features_ + b);
+    for (int32_t a : path.players) {
+      for (int32_t b : path.players) {
+        if (a != b) places.push_back(int64_t(a) * n_players_ + b);
       }
     }
-    weights_ = order_weights(int(path.features.size()) - 1);
+    weights_ = order_weights(int(path.players.size()) - 1);
   }
 
   void fill(const LeafPath& path, const uint8_t* pass, double* terms) const {
-    const size_t n = path.features.size();
+    const size_t n = path.players.size();
     Product known;
     double blocked = 0.5;
     for (size_t i = 0; i < n; ++i) {
@@ -140,16 +140,16 @@ class Pairs {
   }
 
  private:
-  int n_features_;
+  int n_players_;
   std::vector<double> weights_;
 };
 
 // Interventional values: as Values, against the rows of a background.
 class Against {
  public:
-  Against(int n_features, const Table& background, const std::vector<std::vector<LeafPath>>& paths)
-      : n_features_(n_features), background_(background), paths_(paths) {}
-  int64_t width() const { return n_features_ + 1; }
+  Against(int n_players, const Table& background, const std::vector<std::vector<LeafPath>>& paths)
+      : n_players_(n_players), background_(background), paths_(paths) {}
+  int64_t width() const { return n_players_ + 1; }
 
   // Counts the patterns of the background's rows at each leaf.
   void begin_tree(const Scorer& scorer, int64_t tree) {
@@ -163,7 +163,7 @@ class Against {
       for (size_t k = 0; k < patterns_.size(); ++k) {
         const LeafPath& path = paths_[tree][k];
         for (int64_t row = 0; row < n; ++row) {
-          std::vector<uint8_t> pass(path.features.size(), 1);
+          std::vector<uint8_t> pass(path.players.size(), 1);
           for (const auto& step : path.steps) pass[step.slot] &= decisions.passes(step, row);
           ++patterns_[k][std::move(pass)];
         }
@@ -172,13 +172,13 @@ class Against {
   }
 
   void begin_leaf(const LeafPath& path, size_t index, std::vector<int64_t>& places) {
-    places.assign(path.features.begin(), path.features.end());
-    places.push_back(n_features_);
+    places.assign(path.players.begin(), path.players.end());
+    places.push_back(n_players_);
     leaf_ = index;
   }
 
   void fill(const LeafPath& path, const uint8_t* pass, double* terms) const {
-    const size_t n = path.features.size();
+    const size_t n = path.players.size();
     std::fill(terms, terms + n + 1, 0.0);
     for (const auto& [other, count] : patterns_[leaf_]) {
       int n_own = 0, n_other = 0;  // features by which only the row passes, or only the background's
@@ -201,7 +201,7 @@ class Against {
   }
 
  private:
-  int n_features_;
+  int n_players_;
   const Table& background_;
   const std::vector<std::vector<LeafPath>>& paths_;
   std::vector<std::map<std::vector<uint8_t>, int64_t>> patterns_;  // of each leaf: which features let pass, and how many rows
@@ -210,7 +210,8 @@ class Against {
 
 }  // namespace
 
-Explainer::Explainer(const Scorer& scorer, const int64_t* count) : scorer_(scorer), paths_(size_t(scorer.n_trees())) {
+Explainer::Explainer(const Scorer& scorer, const int64_t* count, const int32_t* player, int n_players)
+    : scorer_(scorer), n_players_(n_players), paths_(size_t(scorer.n_trees())) {
   int64_t begin = 0;
   for (int64_t tree = 0; tree < scorer.n_trees(); ++tree) {
     std::vector<LeafPath> paths(1);  // of nodes still to visit, the next one last
@@ -223,13 +224,13 @@ Explainer::Explainer(const Scorer& scorer, const int64_t* count) : scorer_(score
         continue;
       }
       const auto [left, right] = scorer.children(tree, node);
-      const int32_t feature = scorer.feature(tree, node);
+      const int32_t own = player[scorer.feature(tree, node)];
       for (int32_t child : {right, left}) {
         LeafPath next = path;
-        auto found = std::find(next.features.begin(), next.features.end(), feature);
-        const size_t slot = size_t(found - next.features.begin());
-        if (found == next.features.end()) {
-          next.features.push_back(feature);
+        auto found = std::find(next.players.begin(), next.players.end(), own);
+        const size_t slot = size_t(found - next.players.begin());
+        if (found == next.players.end()) {
+          next.players.push_back(own);
           next.shares.push_back(1.0);
         }
         const int64_t all = count[begin + left] + count[begin + right];
@@ -265,7 +266,7 @@ void Explainer::add_terms(const Table& table, int64_t first, int64_t last, int n
         for (size_t k = 0; k < paths_[tree].size(); ++k) {
           const LeafPath& path = paths_[tree][k];
           terms.begin_leaf(path, k, places);
-          const size_t n_slots = path.features.size(), n_terms = places.size();
+          const size_t n_slots = path.players.size(), n_terms = places.size();
           const bool tabulated = n_slots <= kTabulated;
           pass.assign(n_slots, 1);
           if (tabulated) {
@@ -310,15 +311,15 @@ void Explainer::add_terms(const Table& table, int64_t first, int64_t last, int n
 }
 
 void Explainer::add(const Table& table, int64_t first, int64_t last, int n_threads, double* out) const {
-  add_terms(table, first, last, n_threads, Values(scorer_.n_features()), out);
+  add_terms(table, first, last, n_threads, Values(n_players_), out);
 }
 
 void Explainer::add_against(const Table& table, const Table& background, int64_t first, int64_t last, int n_threads, double* out) const {
-  add_terms(table, first, last, n_threads, Against(scorer_.n_features(), background, paths_), out);
+  add_terms(table, first, last, n_threads, Against(n_players_, background, paths_), out);
 }
 
 void Explainer::add_pairs(const Table& table, int64_t first, int64_t last, int n_threads, double* out) const {
-  add_terms(table, first, last, n_threads, Pairs(scorer_.n_features()), out);
+  add_terms(table, first, last, n_threads, Pairs(n_players_), out);
 }
 
 }  // namespace sapwood

@@ -14,41 +14,44 @@
 
 namespace sapwood {
 
-// What the path to a leaf asks, by feature.
+// What the path to a leaf asks, by player: a feature, or several that become known together.
 struct LeafPath {
   struct Step {
     int32_t node;  // within its tree
     uint8_t left;  // the side that leads to the leaf
-    int32_t slot;  // of its feature
+    int32_t slot;  // of its player
   };
   int32_t leaf = 0;  // its node within the tree
   std::vector<Step> steps;
-  std::vector<int32_t> features;  // of each slot
-  std::vector<double> shares;     // of each slot: of the training rows that go the leaf's way
+  std::vector<int32_t> players;  // of each slot
+  std::vector<double> shares;    // of each slot: of the training rows that go the leaf's way
 };
 
 class Explainer {
  public:
-  // count  (n_nodes,) training rows   IN
-  Explainer(const Scorer& scorer, const int64_t* count);
+  // count   (n_nodes,) training rows                     IN
+  // player  (n_features,) below n_players: of each feature   IN
+  Explainer(const Scorer& scorer, const int64_t* count, const int32_t* player, int n_players);
 
-  // Adds the trees [first, last) to out, (n_rows, n_outputs, n_features + 1); the last column is the value expected of a training row.
+  // Adds the trees [first, last) to out, (n_rows, n_outputs, n_players + 1); the last column is the value expected of a training row.
   void add(const Table& table, int64_t first, int64_t last, int n_threads, double* out) const;
 
   // The same where a row of the background stands for what is not known.
   void add_against(const Table& table, const Table& background, int64_t first, int64_t last, int n_threads, double* out) const;
 
-  // Adds the interactions of each two features, half to either, to out, (n_rows, n_outputs, n_features, n_features). Nothing is added to
-  // the diagonal.
+  // Adds the interactions of each two players, half to either, to out, (n_rows, n_outputs, n_players, n_players). Nothing is added to the
+  // diagonal.
   void add_pairs(const Table& table, int64_t first, int64_t last, int n_threads, double* out) const;
 
   const Scorer& scorer() const { return scorer_; }
+  int n_players() const { return n_players_; }
 
  private:
   template <class Terms>
   void add_terms(const Table& table, int64_t first, int64_t last, int n_threads, const Terms& terms, double* out) const;
 
   const Scorer& scorer_;
+  int n_players_;
   std::vector<std::vector<LeafPath>> paths_;  // of each tree
 };
 

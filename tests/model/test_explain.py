@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 
 from sapwood import BoostingClassifier, BoostingRegressor
 from tests.reference import shap as twin
@@ -128,3 +129,17 @@ def test_shapes_and_names():
 def test_interactions_against_a_background_are_refused(two_trees, table):
     with pytest.raises(ValueError, match=r"background and interactions=True"):
         two_trees.explain(table[0], background=table[0], interactions=True)
+
+
+def test_columns_of_categories_and_sparse_tables():
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({"colour": rng.choice(list("abcdefg"), 800), "x": rng.normal(size=800), "town": rng.integers(0, 200, 800).astype(str)})
+    y = frame.x + (frame.colour == "c") + frame.town.astype(int) % 3
+    model = BoostingRegressor(max_iter=20, categorical_encoding={"colour": "partition", "town": "target"}).fit(frame, y)
+    found = model.explain(frame)
+    assert found.values.shape == (800, 3)
+    np.testing.assert_allclose(found.values.sum(axis=1) + found.base_values, model.predict(frame), atol=1e-9)
+    assert (np.abs(found.values).mean(axis=0) > 0.05).all()
+    x = sparse.random(500, 30, 0.1, format="csr", random_state=0)
+    model = BoostingRegressor(max_iter=5).fit(x, np.asarray(x.sum(axis=1)).ravel())
+    np.testing.assert_array_equal(model.explain(x).values, model.explain(x.toarray()).values)
