@@ -23,6 +23,7 @@
 #include "ranking.hpp"
 #include "sampling.hpp"
 #include "scoring.hpp"
+#include "shap.hpp"
 #include "sorted.hpp"
 #include "sparse.hpp"
 #include "statistics.hpp"
@@ -1312,4 +1313,52 @@ NB_MODULE(SAPWOOD_MODULE, m) {
             self.leaves(table, first, last, n_threads, out.data());
           },
           "x"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release);
+
+  // out: (n_rows, n_outputs * width), width as each of them says.
+  using Explain = void (Explainer::*)(const Table&, int64_t, int64_t, int, double*) const;
+  auto explain = [](const Explainer& self, const AnyTable& x, int64_t first, int64_t last, const Out2<double>& out, int64_t width,
+                    int n_threads) {
+    const Table table = as_table(x);
+    const Scorer& scorer = self.scorer();
+    require(table.n_columns == scorer.n_features(), "X has another number of features");
+    require(0 <= first && first <= last && last <= scorer.n_trees(), "trees out of range");
+    require(int64_t(out.shape(0)) == table.n_rows && int64_t(out.shape(1)) == scorer.n_outputs() * width, "out does not fit");
+    require(n_threads > 0, "n_threads must be positive");
+    return table;
+  };
+  nb::class_<Explainer> explainer(m, "Explainer");
+  explainer
+      .def(
+          "__init__",
+          [](Explainer* self, const Scorer& scorer, In<int64_t> count, In<int32_t> player, int n_players) {
+            int64_t n_nodes = 0;
+            for (int64_t t = 0; t < scorer.n_trees(); ++t) n_nodes += scorer.n_nodes(t);
+            require(int64_t(count.size()) == n_nodes, "count must have one number for each node");
+            for (int64_t i = 0; i < n_nodes; ++i) require(count.data()[i] >= 0, "counts must not be negative");
+            require(int(player.size()) == scorer.n_features() && n_players > 0, "player must have one number for each feature");
+            for (size_t i = 0; i < player.size(); ++i) require(player.data()[i] >= 0 && player.data()[i] < n_players, "player out of range");
+            new (self) Explainer(scorer, count.data(), player.data(), n_players);
+          },
+          "scorer"_a, "count"_a, "player"_a, "n_players"_a, nb::keep_alive<1, 2>())
+      .def(
+          "add_against",
+          [=](const Explainer& self, AnyTable x, AnyTable background, int64_t first, int64_t last, Out2<double> out, int n_threads) {
+            const Table table = explain(self, x, first, last, out, self.n_players() + 1, n_threads), other = as_table(background);
+            require(other.n_columns == table.n_columns && other.n_rows > 0, "the background must have rows of the same features");
+            nb::gil_scoped_release free;
+            self.add_against(table, other, first, last, n_threads, out.data());
+          },
+          "x"_a, "background"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a);
+  auto def_explain = [&](const char* name, Explain add, auto width) {
+    explainer.def(
+        name,
+        [=](const Explainer& self, AnyTable x, int64_t first, int64_t last, Out2<double> out, int n_threads) {
+          const Table table = explain(self, x, first, last, out, width(int64_t(self.n_players())), n_threads);
+          nb::gil_scoped_release free;
+          (self.*add)(table, first, last, n_threads, out.data());
+        },
+        "x"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a);
+  };
+  def_explain("add", &Explainer::add, [](int64_t n) { return n + 1; });
+  def_explain("add_pairs", &Explainer::add_pairs, [](int64_t n) { return n * n; });
 }

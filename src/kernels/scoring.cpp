@@ -191,16 +191,37 @@ int Scorer::symmetric_levels(const Walk* nodes, int64_t n) const {
   return n_levels;
 }
 
+bool Scorer::goes_left(const Walk& node, double x) const {
+  if (x != x) return node.missing_left;
+  return node.set < 0 ? x <= node.threshold : sets_[node.set].has(level_of(x, node.threshold));
+}
+
 int64_t Scorer::walk(int64_t tree, const double* row) const {
   const Walk* nodes = nodes_.data() + begin_[tree];
   int64_t i = 0;
   while (nodes[i].feature >= 0) {
-    const double x = row[nodes[i].feature];
-    bool left = nodes[i].missing_left;
-    if (x == x) left = nodes[i].set < 0 ? x <= nodes[i].threshold : sets_[nodes[i].set].has(level_of(x, nodes[i].threshold));
-    i = left ? nodes[i].left : nodes[i].right;
+    i = goes_left(nodes[i], row[nodes[i].feature]) ? nodes[i].left : nodes[i].right;
   }
   return i;
+}
+
+void Scorer::load(const Table& table, int64_t begin, int64_t n, std::vector<double>& columns) const {
+  columns.resize(size_t(n_features_) * n);
+  with_number(table.type, [&](auto zero) {
+    auto* x = static_cast<const decltype(zero)*>(table.data) + begin * table.row_stride;
+    for (int64_t i = 0; i < n; ++i) {
+      for (int f = 0; f < n_features_; ++f) columns[f * n + i] = double(x[i * table.row_stride + f * table.column_stride]);
+    }
+  });
+}
+
+void Scorer::decide(int64_t tree, const double* columns, int64_t n, uint8_t* left) const {
+  for (int64_t k = begin_[tree]; k < begin_[tree + 1]; ++k, left += n) {
+    const Walk& node = nodes_[k];
+    if (node.feature < 0) continue;
+    const double* x = columns + node.feature * n;
+    for (int64_t i = 0; i < n; ++i) left[i] = goes_left(node, x[i]);
+  }
 }
 
 template <class Source>

@@ -5,6 +5,7 @@
 // A category's value is the number of its level; a node on it asks whether that is in a set, 32 rows at a time by looking bits up.
 #pragma once
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "levels.hpp"
@@ -47,6 +48,24 @@ class Scorer {
   // The leaf (its node number within the tree) each row reaches, (n_rows, last - first).
   void leaves(const Table& table, int64_t first, int64_t last, int n_threads, int32_t* out) const;
 
+  // What the explanation of trees asks of them.
+  int64_t n_nodes(int64_t tree) const { return begin_[tree + 1] - begin_[tree]; }
+  int32_t feature(int64_t tree, int32_t node) const { return nodes_[begin_[tree] + node].feature; }  // -1 in a leaf
+  std::pair<int32_t, int32_t> children(int64_t tree, int32_t node) const {
+    return {nodes_[begin_[tree] + node].left, nodes_[begin_[tree] + node].right};
+  }
+  // The outputs that a tree counts for, and its leaves' values for them.
+  struct Values {
+    int first, n;
+    const double* values;
+    double of(int32_t leaf, int output) const { return values[int64_t(leaf) * n + output]; }
+  };
+  Values values(int64_t tree) const { return {int(tree % n_outputs_), 1, values_.data() + begin_[tree]}; }
+  // Rows of a table by columns, (n_features, n) float64.
+  void load(const Table& table, int64_t begin, int64_t n, std::vector<double>& columns) const;
+  // Whether rows go left at each node of a tree, (n_nodes, n) uint8; nothing is written for leaves.
+  void decide(int64_t tree, const double* columns, int64_t n, uint8_t* left) const;
+
   int n_features() const { return n_features_; }
   int n_outputs() const { return n_outputs_; }
   int64_t n_trees() const { return int64_t(begin_.size()) - 1; }
@@ -70,6 +89,7 @@ class Scorer {
   // The levels of a symmetric tree of at most eight; else 0.
   int symmetric_levels(const Walk* nodes, int64_t n) const;
   bool same_question(const Walk& a, const Walk& b) const;
+  bool goes_left(const Walk& node, double x) const;
   int64_t walk(int64_t tree, const double* row) const;
   template <class Source>
   void add_any(const Source& source, int64_t n_rows, int64_t first, int64_t last, int n_threads, double* out) const;

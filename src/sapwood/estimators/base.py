@@ -35,7 +35,8 @@ from sapwood.estimators.start import check_offset, fitted_init, linked_predictio
 from sapwood.inspection.recursion import recursion_of
 from sapwood.losses import Loss
 from sapwood.metrics import METRICS, Metric, as_metric
-from sapwood.model import Model
+from sapwood.model import Explanation, Model
+from sapwood.model.explain import TreeExplainer
 from sapwood.plan import (
     make_builder,
     make_encoding,
@@ -484,6 +485,45 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         schema, table = model.schema, None if X is None else self._table(X, model.schema)
         n_bins = (np.diff(model.binning.begin) + 1).tolist() if model.n_features == schema.n_features else None
         return describe(schema, table, n_bins, self._constraints)
+
+    def explain(self, X: Any, *, background: Any = None, interactions: bool = False) -> Explanation:
+        """What each feature adds to each row's raw prediction: exact Shapley values of the trees.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+        background : table, optional
+            Rows that stand for features that are not known ("interventional" values); without, the training rows do, as each tree counted
+            them ("path-dependent" values).
+        interactions : bool
+            Whether to give values for each two features. They add up to those of each feature.
+
+        Returns
+        -------
+        Explanation
+            With the attributes and shapes of a `shap.Explanation`: `values` add up to the raw prediction less `base_values`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sapwood import BoostingRegressor
+        >>> X, y = load_diabetes(return_X_y=True)
+        >>> model = BoostingRegressor().fit(X, y)
+        >>> found = model.explain(X[:3])
+        >>> bool(np.allclose(found.values.sum(axis=1) + found.base_values, model.predict(X[:3])))
+        True
+        """
+        check_is_fitted(self)
+        if background is not None and interactions:
+            raise ValueError("background and interactions=True do not go together: interactions are path-dependent")
+        schema, n_threads = self.model_.schema, resolve_threads(self.n_jobs)
+        table = self._table(X, schema)
+        explainer = TreeExplainer(self.model_, background=None if background is None else self._table(background, schema))
+        values, base = (explainer.interactions if interactions else explainer.values)(table, n_threads)
+        names = getattr(self, "feature_names_in_", None)
+        one = self.model_.n_outputs == 1
+        return Explanation(values[..., 0] if one else values, base[:, 0] if one else base, X, None if names is None else list(names))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

@@ -1,0 +1,105 @@
+"""What each feature adds to a prediction: Shapley values of trees, exact."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sapwood import kernels
+from sapwood.data.tables import Table
+
+if TYPE_CHECKING:
+    from sapwood.model.model import Model
+
+PAIR_NUMBERS = 1 << 22  # interactions computed at a time, so that an interrupt need not wait long
+VALUE_ROWS = 4096  # rows explained at a time, likewise
+
+
+@dataclass
+class Explanation:
+    """Shapley values, in the attributes and shapes of a `shap.Explanation`.
+
+    For every row, `values` add up to the raw prediction less `base_values`.
+
+    Attributes
+    ----------
+    values : (n_rows, n_columns), with several outputs (n_rows, n_columns, n_outputs); interactions have one more axis of columns
+    base_values : (n_rows,) or (n_rows, n_outputs): the expected raw prediction
+    data : what was explained
+    feature_names : list of str or None
+    """
+
+    values: np.ndarray
+    base_values: np.ndarray
+    data: Any = None
+    feature_names: list[str] | None = None
+
+
+class TreeExplainer:
+    """Explains the raw predictions of a model's first rounds, by the columns of its tables.
+
+    All features that are made of one column become known together. What is made of several is a player of its own, whose part goes to
+    each of them in equal shares.
+
+    Parameters
+    ----------
+    background : rows that stand for what is not known ("interventional"); None: the training rows, as the trees counted them
+        ("path-dependent")
+    """
+
+    def __init__(self, model: Model, n_rounds: int | None = None, background: Table | None = None) -> None:
+        self.model = model
+        self.n_trees = (model.n_rounds_used if n_rounds is None else n_rounds) * model.n_outputs
+        columns = [model.encoding.columns_of(f) for f in range(model.n_features)]
+        self.players = [(c,) for c in range(model.encoding.n_columns)] + sorted({own for own in columns if len(own) > 1})
+        player = np.array([self.players.index(own) for own in columns], dtype=np.int32)
+        self.background = None if background is None else self._dense(background, slice(0, background.n_rows))
+        self.kernel = None
+        if model.trees:
+            self.kernel = kernels.Explainer(model.scorer(), model.arrays()["count"], player, len(self.players))
+
+    def values(self, table: Table, n_threads: int) -> tuple[np.ndarray, np.ndarray]:
+        """Shapley values, (n_rows, n_columns, n_outputs), and base values, (n_rows, n_outputs)."""
+        n, k = len(self.players), self.model.n_outputs
+        out = np.zeros((table.n_rows, k * (n + 1)))
+        for rows in _blocks(table, VALUE_ROWS):
+            x = self._dense(table, rows)
+            if self.kernel is not None and self.background is None:
+                self.kernel.add(x, 0, self.n_trees, out[rows], n_threads)
+            elif self.kernel is not None:
+                self.kernel.add_against(x, self.background, 0, self.n_trees, out[rows], n_threads)
+        by_output = out.reshape(table.n_rows, k, n + 1)
+        return self._of_columns(by_output[:, :, :n].transpose(0, 2, 1), 1), by_output[:, :, n] + self.model.base_score
+
+    def interactions(self, table: Table, n_threads: int) -> tuple[np.ndarray, np.ndarray]:
+        """Interaction values, (n_rows, n_columns, n_columns, n_outputs), which add up to the Shapley values; and base values."""
+        n, k = len(self.players), self.model.n_outputs
+        values, base = self.values(table, n_threads)
+        out = np.zeros((table.n_rows, k * n * n))
+        for rows in _blocks(table, max(1, PAIR_NUMBERS // (k * n * n))):
+            if self.kernel is not None:
+                self.kernel.add_pairs(self._dense(table, rows), 0, self.n_trees, out[rows], n_threads)
+        pairs = self._of_columns(self._of_columns(out.reshape(table.n_rows, k, n, n).transpose(0, 2, 3, 1), 1), 2)
+        own = np.arange(pairs.shape[1])
+        pairs[:, own, own] = 0.0
+        pairs[:, own, own] = values - pairs.sum(axis=2)  # what a column adds alone
+        return pairs, base
+
+    def _dense(self, table: Table, rows: slice) -> np.ndarray:
+        return self.model.encoding.apply(table).dense(rows)
+
+    def _of_columns(self, of_players: np.ndarray, axis: int) -> np.ndarray:
+        """Along an axis, from values of players to those of columns."""
+        n_columns = self.model.encoding.n_columns
+        moved = np.moveaxis(of_players, axis, 0)
+        out = moved[:n_columns].copy()
+        for part, columns in zip(moved[n_columns:], self.players[n_columns:], strict=True):
+            for column in columns:
+                out[column] += part / len(columns)
+        return np.moveaxis(out, 0, axis)
+
+
+def _blocks(table: Table, most: int) -> list[slice]:
+    return [slice(a, min(a + most, part.stop)) for part in table.row_blocks() for a in range(part.start, part.stop, most)]

@@ -1,0 +1,55 @@
+"""Shapley values of one tree by their definition: over all orders in which features may become known."""
+
+from itertools import combinations
+from math import factorial
+
+import numpy as np
+
+
+def expectation(tree, row, known, background=None):
+    """The tree's value for a row of which only some features are known.
+
+    What is not known goes both ways, by the share of training rows; or as in a row of the background.
+    """
+
+    def value(node):
+        feature = tree.feature[node]
+        if feature < 0:
+            return tree.value[node]
+        left, right = tree.left[node], tree.right[node]
+        if feature not in known and background is None:
+            shares = tree.count[[left, right]] / tree.count[[left, right]].sum()
+            return shares[0] * value(left) + shares[1] * value(right)
+        x = row[feature] if feature in known else background[feature]
+        goes_left = tree.missing_left[node] if np.isnan(x) else x <= tree.threshold[node]
+        return value(left if goes_left else right)
+
+    return value(0)
+
+
+def shapley(tree, row, n_features, background=None):
+    """(n_features + 1,): the values, and the expected one."""
+    out = np.zeros(n_features + 1)
+    for f in range(n_features):
+        others = [g for g in range(n_features) if g != f]
+        for size in range(n_features):
+            weight = factorial(size) * factorial(n_features - 1 - size) / factorial(n_features)
+            for known in combinations(others, size):
+                gain = expectation(tree, row, {*known, f}, background) - expectation(tree, row, set(known), background)
+                out[f] += weight * gain
+    out[-1] = expectation(tree, row, set(), background)
+    return out
+
+
+def interactions(tree, row, n_features):
+    """(n_features, n_features): of each two features, half to either; zero on the diagonal."""
+    out = np.zeros((n_features, n_features))
+    for f, g in combinations(range(n_features), 2):
+        others = [h for h in range(n_features) if h not in (f, g)]
+        for size in range(n_features - 1):
+            weight = factorial(size) * factorial(n_features - 2 - size) / (2 * factorial(n_features - 1))
+            for known in combinations(others, size):
+                both, one, other, none = (expectation(tree, row, {*known, *more}) for more in ((f, g), (f,), (g,), ()))
+                out[f, g] += weight * (both - one - other + none)
+        out[g, f] = out[f, g]
+    return out
