@@ -486,7 +486,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         n_bins = (np.diff(model.binning.begin) + 1).tolist() if model.n_features == schema.n_features else None
         return describe(schema, table, n_bins, self._constraints)
 
-    def explain(self, X: Any, *, background: Any = None, interactions: bool = False) -> Explanation:
+    def explain(self, X: Any, *, background: Any = None, interactions: bool = False, offset: Any = None) -> Explanation:
         """What each feature adds to each row's raw prediction: exact Shapley values of the trees.
 
         Parameters
@@ -497,6 +497,8 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
             them ("path-dependent" values).
         interactions : bool
             Whether to give values for each two features. They add up to those of each feature.
+        offset : array, optional
+            As given to `predict`: where the raw predictions start. It counts among the base values.
 
         Returns
         -------
@@ -521,6 +523,8 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         table = self._table(X, schema)
         explainer = TreeExplainer(self.model_, background=None if background is None else self._table(background, schema))
         values, base = (explainer.interactions if interactions else explainer.values)(table, n_threads)
+        start = self._offset(X, offset, len(base), self.model_.n_outputs, self.model_.link, "offset")
+        base = base if start is None else base + start
         names = getattr(self, "feature_names_in_", None)
         one = self.model_.n_outputs == 1
         return Explanation(values[..., 0] if one else values, base[:, 0] if one else base, X, None if names is None else list(names))
