@@ -34,20 +34,20 @@ def recursion_of(model: Model, grid: Any, features: np.ndarray, of_means: bool) 
 def expected_raw(model: Model, points: np.ndarray, features: np.ndarray) -> np.ndarray:
     """(n_outputs, n_points) float64: raw predictions where `features` have the values of `points`, (n_points, len(features))."""
     column_of = {int(feature): column for column, feature in enumerate(features)}
-    k = model.n_outputs
     raw = np.repeat(model.base_score[:, None], len(points), axis=1)
-    for t, tree in enumerate(model.trees[: model.n_rounds_used * k]):
-        raw[t % k] += _expected_value(tree, points, column_of)
+    for t, tree in enumerate(model.trees[: model.n_rounds_used * model.trees_per_round]):
+        raw[model.outputs_of(t)] += _expected_value(tree, points, column_of)
     return raw
 
 
 def _expected_value(tree: Tree, points: np.ndarray, column_of: dict[int, int]) -> Any:
+    """(n_outputs of the tree, n_points), or what adds up to it."""
     share: dict[int, Any] = {0: 1.0}  # of each point that reaches a node: a number while all points have the same
     total: Any = 0.0
     for node, feature in enumerate(tree.feature):  # parents come first
         here = share.pop(node)
         if feature < 0:
-            total = total + here * tree.value[node]
+            total = total + here * tree.value[node].reshape(-1, 1)
             continue
         left, right = tree.left[node], tree.right[node]
         if feature in column_of:
