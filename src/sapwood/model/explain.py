@@ -51,7 +51,7 @@ class TreeExplainer:
 
     def __init__(self, model: Model, n_rounds: int | None = None, background: Table | None = None) -> None:
         self.model = model
-        self.n_trees = (model.n_rounds_used if n_rounds is None else n_rounds) * model.n_outputs
+        self.n_trees = (model.n_rounds_used if n_rounds is None else n_rounds) * model.trees_per_round
         columns = [model.encoding.columns_of(f) for f in range(model.n_features)]
         self.players = [(c,) for c in range(model.encoding.n_columns)] + sorted({own for own in columns if len(own) > 1})
         player = np.array([self.players.index(own) for own in columns], dtype=np.int32)
