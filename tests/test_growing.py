@@ -137,7 +137,21 @@ class TestSampling:
         counts = [tree.count[0] for tree in regressor(subsample=0.3).model_.trees]
         assert len(set(counts)) > 10
         assert abs(np.mean(counts) - 600) < 30
-        assert all(tree.count[0] < 1_000 for tree in regressor(sampling="goss").model_.trees)
+
+    def test_goss_begins_with_all_rows(self):
+        counts = np.array([tree.count[0] for tree in regressor(sampling="goss", learning_rate=0.25).model_.trees])
+        assert (counts[:4] == TRAIN.stop).all()
+        assert (counts[4:] < TRAIN.stop // 2).all()
+
+    @pytest.mark.parametrize("ways", WAYS, ids=str)
+    def test_whose_rows_give_leaves_their_values(self, ways):
+        model = regressor(**{**ways, "max_iter": 11, "learning_rate": 0.1})
+        tree = model.model_.trees[10]  # GOSS draws from here on
+        reached = leaf_of_rows(model.model_, X[TRAIN])[:, 10]
+        *_, before, _ = model.staged_predict(X[TRAIN])
+        means = np.array([(Y[TRAIN] - before)[reached == leaf].mean() for leaf in np.flatnonzero(tree.feature < 0)])
+        of_all = np.allclose(tree.value[tree.feature < 0], 0.1 * means, atol=1e-6)
+        assert of_all == (ways.get("sampling") in ("mvs", "bayesian"))
 
     def test_rows_that_were_not_drawn_get_their_predictions_too(self):
         model = regressor(subsample=0.3, early_stopping=True, validation_fraction=None, n_iter_no_change=50)

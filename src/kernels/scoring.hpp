@@ -61,7 +61,9 @@ class Scorer {
     const double* values;
     double of(int32_t leaf, int output) const { return values[int64_t(leaf) * n + output]; }
   };
-  Values values(int64_t tree) const { return {int(tree % n_outputs_), 1, values_.data() + begin_[tree]}; }
+  Values values(int64_t tree) const {
+    return {n_values_ == 1 ? int(tree % n_outputs_) : 0, n_values_, values_.data() + begin_[tree] * n_values_};
+  }
   // Rows of a table by columns, (n_features, n) float64.
   void load(const Table& table, int64_t begin, int64_t n, std::vector<double>& columns) const;
   // Whether rows go left at each node of a tree, (n_nodes, n) uint8; nothing is written for leaves.

@@ -105,7 +105,7 @@ COMMON = {
     "max_features_level": Parameter(1.0, [_positive(Real, "right", 0, 1)], "The share of features drawn for each level of a tree."),
     "max_features_tree": Parameter(1.0, [_positive(Real, "right", 0, 1)], "The share of features drawn for each tree."),
     "subsample": Parameter(1.0, [_positive(Real, "right", 0, 1)], "The share of rows that each tree is grown on (sampling='uniform' and 'mvs')."),
-    "sampling": Parameter("uniform", [StrOptions(set(SAMPLINGS))], "How rows are drawn: uniform; goss: the largest gradients and some others; mvs: with minimal variance; bayesian: all, with random weights."),
+    "sampling": Parameter("uniform", [StrOptions(set(SAMPLINGS))], "How rows are drawn: uniform; goss: the largest gradients and some others, after the first 1 / learning_rate rounds; mvs: with minimal variance; bayesian: all, with random weights. For mvs and bayesian only splits are sought on what is drawn: leaves get their values from all rows."),
     "goss_top": Parameter(0.2, [_positive(Real, "neither", 0, 1)], "sampling='goss': the share of rows with the largest gradients that are kept."),
     "goss_other": Parameter(0.1, [_positive(Real, "neither", 0, 1)], "sampling='goss': the share of rows drawn from the others."),
     "bagging_temperature": Parameter(1.0, [_positive(Real, low=0)], "sampling='bayesian': 0 for equal weights, 1 for exponential ones."),

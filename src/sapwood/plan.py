@@ -252,7 +252,7 @@ def make_row_sampler(e: Any) -> RowSampler:
     if e.sampling == "goss":
         if e.goss_top + e.goss_other > 1:
             raise ValueError(f"goss_top={e.goss_top} and goss_other={e.goss_other} must be at most 1 together")
-        return OneSide(e.goss_top, e.goss_other)
+        return OneSide(e.goss_top, e.goss_other, 0 if e.boosting == "forest" else int(1 / e.learning_rate))
     if e.sampling == "bayesian":
         return BayesianBootstrap(e.bagging_temperature)
     if e.subsample == 1:

@@ -43,12 +43,22 @@ class Fit:
     def records(self, now: np.ndarray) -> Iterator[Records]:
         return self.loss.records(self.rows.y, now, self.weight, self.n_threads, self.sampler.headroom)
 
-    def grow(self, records: Records, config: TreeConfig, key: int) -> Tree:
-        sample = self.sampler.draw(records, key, self.n_threads)
+    def grow(self, records: Records, config: TreeConfig, key: int, round_: int) -> Tree:
+        """Grow a tree on what the sampler draws; the records are not to be used again."""
+        sample = self.sampler.draw(records, key, self.n_threads, round_)
         if records.rows is not None:
             both = records.rows if sample is None else np.intersect1d(sample, records.rows, assume_unique=True)
             sample = both if len(both) else records.rows
         return grow_tree(self.workspace, self.rows.pages.binning, records, config, key, self.leaves, sample)
+
+    def steps(self, outputs: list[Records], rules: Rules) -> np.ndarray:
+        """(n_leaves, n_outputs) float64: the leaves' Newton steps for each output, from all rows, drawn for the tree or not."""
+        leaves = self.leaves
+        gradient, hessian = np.empty((2, len(leaves.nodes), len(outputs)), dtype=np.int64)
+        kernels.leaf_sums([records.data for records in outputs], leaves.data, leaves.size, gradient, hessian, self.n_threads)
+        gradient, hessian, count = (leaves.joined(part) for part in (gradient, hessian, leaves.count))
+        sums = zip(gradient.T, hessian.T, outputs, strict=True)
+        return np.column_stack([rules.leaf_steps((g, h, count), records, leaves.limits) for g, h, records in sums])
 
 
 class TreePerOutput:
@@ -71,11 +81,14 @@ class TreePerOutput:
         """The trees of a round at the raw predictions `now`, (n_outputs, n_rows); `first` is the number of the first one in the model."""
         fit = self.fit
         for output, records in enumerate(fit.records(now)):
-            tree = fit.grow(records, config, tree_key(fit.seed, first + output))
+            drawn = replace(records, data=records.data.copy()) if fit.sampler.for_splits else records
+            tree = fit.grow(drawn, config, tree_key(fit.seed, first + output), first // fit.loss.n_outputs)
             if fit.loss.renews_leaves:
                 of_leaves = partial(fit.loss.leaf_values_of, output, fit.rows.y, now, fit.rows.weight, n_threads=fit.n_threads)
                 steps = config.rules.shape_steps(fit.leaves.by_group(of_leaves), fit.leaves.count, fit.leaves.limits)
                 tree.value[fit.leaves.nodes] = steps * config.learning_rate
+            elif fit.sampler.for_splits:
+                tree.value[fit.leaves.nodes] = fit.steps([records], config.rules)[:, 0] * config.learning_rate
             values = tree.value[fit.leaves.nodes] / config.learning_rate
             tree.value *= fit.step.factor(values, fit.rows, now, output, fit.leaves, fit.n_threads)
             yield tree
@@ -103,7 +116,7 @@ class SharedTrees(TreePerOutput):
         config = replace(config, rules=rules)
         for number in range(first, first + self.shared):
             outputs, key = list(self.fit.records(now)), tree_key(self.fit.seed, number)
-            tree = self.fit.grow(self._project(outputs, key), config, key)
+            tree = self.fit.grow(self._project(outputs, key), config, key, first // self.shared)
             tree.value = np.zeros((len(tree.feature), len(outputs)))
             tree.value[self.fit.leaves.nodes] = self._steps(outputs, now, rules) * config.learning_rate
             yield tree
@@ -129,11 +142,7 @@ class SharedTrees(TreePerOutput):
         if fit.loss.renews_leaves:
             of_leaves = partial(fit.loss.leaf_values, fit.rows.y, now, fit.rows.weight, n_threads=fit.n_threads)
             return np.column_stack([shape_steps(steps) for steps in leaves.by_group(of_leaves).T])
-        gradient, hessian = np.empty((2, len(leaves.nodes), len(outputs)), dtype=np.int64)
-        kernels.leaf_sums([records.data for records in outputs], leaves.data, leaves.size, gradient, hessian, fit.n_threads)
-        gradient, hessian, count = (leaves.joined(part) for part in (gradient, hessian, leaves.count))
-        sums = zip(gradient.T, hessian.T, outputs, strict=True)
-        return np.column_stack([rules.leaf_steps((g, h, count), records, leaves.limits) for g, h, records in sums])
+        return fit.steps(outputs, rules)
 
 
 def tree_key(seed: int, tree: int) -> int:

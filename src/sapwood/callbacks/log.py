@@ -26,7 +26,7 @@ class Log(Callback):
 
     def after_round(self, state: Round) -> bool:
         if state.n_rounds % self.every == 0:
-            trees = state.model.trees[-state.model.n_outputs :]
+            trees = state.model.trees[-state.model.trees_per_round :]
             parts = [f"[{state.n_rounds}/{state.max_rounds}] {sum(tree.n_leaves for tree in trees)} leaves", *latest(state)]
             self.write(f"{', '.join(parts)}, {time.perf_counter() - self.start:.1f} s")
         return False

@@ -28,16 +28,18 @@ class RowSampler:
     ----------
     multiplies : whether rows are weighted, so that hessians are never all one
     headroom : the most that a gradient may be multiplied by
+    for_splits : whether only splits are sought on what is drawn, and leaves get their values from all rows
     """
 
     multiplies = False
     headroom = 1.0
+    for_splits = False
 
     def bind(self, queries: Queries | None, y: np.ndarray) -> RowSampler:
         """The sampler for certain rows: itself, unless it draws by their queries or classes."""
         return self
 
-    def draw(self, records: Records, key: int, n_threads: int) -> np.ndarray | None:
+    def draw(self, records: Records, key: int, n_threads: int, round_: int = 0) -> np.ndarray | None:
         """The rows to grow on, ascending int64, their records scaled; None for all."""
         return None
 
@@ -48,7 +50,7 @@ class Uniform(RowSampler):
 
     share: float
 
-    def draw(self, records: Records, key: int, n_threads: int) -> np.ndarray | None:
+    def draw(self, records: Records, key: int, n_threads: int, round_: int = 0) -> np.ndarray | None:
         rows = kernels.sample_rows(records.n_rows, 0, self.share, key, n_threads)
         return rows if len(rows) else np.zeros(1, dtype=np.int64)
 
@@ -63,7 +65,7 @@ class WholeQueries(RowSampler):
     def bind(self, queries: Queries | None, y: np.ndarray) -> WholeQueries:
         return replace(self, queries=queries)
 
-    def draw(self, records: Records, key: int, n_threads: int) -> np.ndarray | None:
+    def draw(self, records: Records, key: int, n_threads: int, round_: int = 0) -> np.ndarray | None:
         assert self.queries is not None
         drawn = kernels.sample_rows(self.queries.n_queries, 0, self.share, key).astype(np.int64)
         return self.queries.rows(drawn if len(drawn) else np.zeros(1, dtype=np.int64))
@@ -80,7 +82,7 @@ class Stratified(RowSampler):
         order = np.argsort(y, kind="stable").astype(np.uint64)
         return replace(self, classes=tuple(np.split(order, np.flatnonzero(np.diff(np.sort(y))) + 1)))
 
-    def draw(self, records: Records, key: int, n_threads: int) -> np.ndarray | None:
+    def draw(self, records: Records, key: int, n_threads: int, round_: int = 0) -> np.ndarray | None:
         hashes = kernels.hash_rows(records.n_rows, key).astype(np.uint64)
         drawn = []
         for rows in self.classes:
@@ -108,16 +110,22 @@ class _Weighted(RowSampler):
 
 @dataclass(frozen=True)
 class OneSide(_Weighted):
-    """Gradient-based one-side sampling (Ke et al., 2017): the rows of the largest |gradient| * hessian, and some others with a weight."""
+    """Gradient-based one-side sampling (Ke et al., 2017): the rows of the largest |gradient| * hessian, and some others with a weight.
+
+    In the first rounds, whose gradients tell little of what is hard to learn, all rows count.
+    """
 
     top: float = 0.2
     other: float = 0.1
+    first_rounds: int = 0
 
     @property
     def headroom(self) -> float:  # type: ignore[override]
         return (1 - self.top) / self.other
 
-    def draw(self, records: Records, key: int, n_threads: int) -> np.ndarray | None:
+    def draw(self, records: Records, key: int, n_threads: int, round_: int = 0) -> np.ndarray | None:
+        if round_ < self.first_rounds:
+            return None
         gradient, hessian = self._look(records, key)
         size = np.abs(gradient) * hessian
         at = min(len(size) - 1, int((1 - self.top) * len(size)))
@@ -132,8 +140,9 @@ class MinimalVariance(_Weighted):
 
     share: float
     headroom = 16.0
+    for_splits = True
 
-    def draw(self, records: Records, key: int, n_threads: int) -> np.ndarray | None:
+    def draw(self, records: Records, key: int, n_threads: int, round_: int = 0) -> np.ndarray | None:
         gradient, hessian = self._look(records, key)
         ratio = float((np.abs(gradient).sum() / max(hessian.sum(), 1.0)) ** 2)
         size = np.sort(np.sqrt(gradient**2 + ratio * hessian**2))[::-1]
@@ -146,8 +155,9 @@ class BayesianBootstrap(_Weighted):
 
     temperature: float = 1.0
     headroom = 32.0
+    for_splits = True
 
-    def draw(self, records: Records, key: int, n_threads: int) -> np.ndarray | None:
+    def draw(self, records: Records, key: int, n_threads: int, round_: int = 0) -> np.ndarray | None:
         self._draw(records, BAYESIAN, self.temperature, 1.0, key, n_threads)
         return None
 
