@@ -7,7 +7,7 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from benchmarks import accuracy, busy, fitting, growing, memory, prediction
+from benchmarks import accuracy, busy, fitting, growing, memory, prediction, ranking
 from benchmarks.libraries import LIBRARIES
 from benchmarks.machine import available_cores, describe_machine, versions
 from benchmarks.plan import Plan, say
@@ -17,8 +17,8 @@ from benchmarks.tables import has_tables
 from benchmarks.workloads import NAMED, TITLES, find_workloads
 
 ROOT = Path(__file__).parents[1]
-SECTIONS = {section.NAME: section for section in (fitting, prediction, busy, memory, accuracy, growing)}
-WITHOUT_WORKLOADS = {prediction.NAME, busy.NAME, growing.NAME}  # they have their own
+SECTIONS = {section.NAME: section for section in (fitting, prediction, busy, memory, accuracy, growing, ranking)}
+WITHOUT_WORKLOADS = {prediction.NAME, busy.NAME, growing.NAME, ranking.NAME}  # they have their own
 PATHS = "data", "out", "json"
 
 
@@ -37,6 +37,7 @@ def main() -> None:
         scale=arguments.rows_scale,
         n_jobs=arguments.cores,
         results=results,
+        folder=arguments.data,
     )
     for name in arguments.sections:
         SECTIONS[name].measure(plan)

@@ -6,6 +6,7 @@ import gc
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -25,6 +26,7 @@ class Plan:
     scale: float
     n_jobs: int
     results: Results
+    folder: Path  # of real tables
 
     def draw(self, workload: Workload, seed: int = 0, most: int | None = None) -> Split:
         return workload.draw(seed, self.scale, most)

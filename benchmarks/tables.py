@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from sapwood.data.queries import Queries
+
 
 def has_tables(folder: Path) -> bool:
     return (folder / "tables.py").is_file()
@@ -30,6 +32,13 @@ def load_flights(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     """X (3000000, 7) float32, airports as their codes; y the delay in minutes."""
     X, y = _load(folder, "flights_3m")
     return X, y.astype(np.float64)
+
+
+def load_queries(folder: Path) -> tuple[np.ndarray, np.ndarray, Queries]:
+    """The ranking table: X float32, relevances, and which rows belong together. Both of its parts have a query 1."""
+    frame, y, info = load_frame(folder, "lambdarank_lgb")
+    names = np.array([f"{part} {query}" for part, query in zip(info["split"], info["group"], strict=True)])
+    return frame.to_numpy(dtype=np.float32), np.asarray(y).astype(np.int64), Queries.from_qid(names, len(names))
 
 
 @lru_cache(maxsize=1)  # one at a time: they are large

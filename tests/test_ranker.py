@@ -97,6 +97,13 @@ def test_label_gain():
         ranker(label_gain=[0, 1, 3]).fit(X, Y, qid=QID)
 
 
+@pytest.mark.parametrize("scoring", [None, "ndcg"])
+def test_early_stopping_by_the_score(scoring):
+    gain = [0, 1, 2, 3, 4]
+    fitted = ranker(scoring=scoring, label_gain=gain, early_stopping=True).fit(X, Y, qid=QID, X_val=X, y_val=Y, qid_val=QID)
+    assert fitted.validation_score_.max() == pytest.approx(fitted.score(X, Y, qid=QID), rel=1e-12)
+
+
 def test_a_row_of_weight_zero_is_as_good_as_absent():
     weight = (np.arange(N) % 3 > 0).astype(float)
     kept = weight > 0

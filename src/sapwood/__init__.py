@@ -4,6 +4,7 @@ How to read the source: `estimators` (what users call) -> `boosting` (the round 
 `sampling`, `trees` (the growing loop), `model` (prediction, files) -> `kernels` (C++ loops over rows, bins and nodes).
 """
 
+from sapwood.curves import cv
 from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor
 from sapwood.losses import Loss
 from sapwood.losses.check import check_loss
@@ -20,5 +21,6 @@ __all__ = [
     "ModelFormatError",
     "__version__",
     "check_loss",
+    "cv",
     "register_loss",
 ]

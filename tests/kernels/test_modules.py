@@ -79,6 +79,26 @@ def test_gains(n_rows):
     assert_same_bits(compute)
 
 
+def test_ranking():
+    sizes = np.random.default_rng(7).integers(1, 300, 60)
+    n, begin, unit = sizes.sum(), np.concatenate([[0], np.cumsum(sizes)]), np.ones(60)
+    raw, gain = np.clip(spread(7, n), -300, 300), np.random.default_rng(8).integers(0, 4, n).astype(float)
+
+    def compute(kernels):
+        values, rows = np.empty((5, 60)), np.empty((10, n))
+        for measure in range(4):
+            of = gain if measure in (0, 3) else (gain > 0).astype(float)
+            kernels.pair_gradients(measure, of, raw, None, begin, unit, 20, 1.0, measure < 3, rows[2 * measure], rows[2 * measure + 1], 1)
+            if measure < 3:
+                kernels.rank_values(measure, of, raw, begin, 10, values[measure], 1)
+        kernels.listwise_gradients(gain + 0.5, raw, None, begin, unit, rows[8], rows[9], 1)
+        kernels.pair_values(gain, raw, begin, unit, 1.0, values[3], 1)
+        kernels.listwise_values(gain + 0.5, raw, begin, unit, values[4], 1)
+        return np.concatenate([values.ravel(), rows.ravel()])
+
+    assert_same_bits(compute)
+
+
 def test_sums_and_cuts():
     x = spread(6)
 

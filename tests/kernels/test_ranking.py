@@ -12,7 +12,8 @@ from tests.reference import ranking as reference
 
 MEASURES = ["ndcg", "map", "mrr", "pairwise"]
 NDCG, MAP, MRR = range(3)
-SIZES = np.array([1, 2, 3, 4, 5, 8, 13, 40])
+SIZES = np.array([1, 2, 3, 4, 5, 8, 9, 13, 40])
+LARGE = np.array([1, 255, 256, 257, 300])  # up to 256 rows are ordered in another way than more
 
 
 def make(seed, measure="ndcg", tied=False, sizes=SIZES):
@@ -39,8 +40,18 @@ def test_pairs_pull_by_what_their_swap_would_change(measure, tied, truncation, n
     g, h, extent = pair_gradients(measure, gain, raw, begin, unit, truncation, normalize)
     for query, (a, b) in enumerate(itertools.pairwise(begin)):
         expected = reference.pair_gradients(measure, gain[a:b], raw[a:b], unit[query], truncation, normalize)
-        np.testing.assert_allclose((g[a:b], h[a:b]), expected, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose((g[a:b], h[a:b]), expected, rtol=2e-5, atol=1e-6 * np.abs(expected).max())  # floats
     assert extent == (np.abs(g).max(), h.max())
+
+
+def test_rows_are_ordered_the_same_by_counting_and_sorting():
+    """A query of 256 rows, and the same with one more at the end that is as relevant as the first."""
+    n, rng = 256, np.random.default_rng(0)
+    gain, raw = rng.integers(0, 4, n).astype(float), rng.integers(0, 30, n).astype(float)
+    with_one_more = np.append(gain, gain[np.argmax(raw)]), np.append(raw, -1.0)
+    few = pair_gradients("pairwise", gain, raw, np.array([0, n]), np.ones(1), 1, False)[0]
+    more = pair_gradients("pairwise", *with_one_more, np.array([0, n + 1]), np.ones(1), 1, False)[0]
+    np.testing.assert_array_equal(more, np.append(few, 0.0))
 
 
 @settings(max_examples=20, deadline=None)
@@ -48,7 +59,7 @@ def test_pairs_pull_by_what_their_swap_would_change(measure, tied, truncation, n
 def test_gradients_of_a_query_add_up_to_nothing(seed, size, measure):
     gain, raw, begin, unit = make(seed, measure, sizes=np.array([size, 4]))
     g, h, _ = pair_gradients(measure, gain, raw, begin, unit)
-    assert abs(g[:size].sum()) <= 1e-12 * max(1.0, np.abs(g[:size]).max())
+    assert abs(g[:size].sum()) <= 1e-5 * max(1.0, np.abs(g[:size]).max())
     assert (h >= 0).all()
 
 
@@ -62,7 +73,7 @@ def test_weights_multiply():
 
 def test_far_scores_stay_finite():
     gain, raw, begin, unit = make(2)
-    for scale in (1e3, 1e6, 1e300):
+    for scale in (30.0, 100.0, 1e3, 1e6, 1e300):
         for measure in ("ndcg", "pairwise"):
             g, h, extent = pair_gradients(measure, gain, raw * scale, begin, unit)
             assert np.isfinite([*g, *h, *extent]).all()
@@ -102,10 +113,11 @@ def values(measure, gain, raw, begin, k, n_threads=1):
     return out
 
 
-@pytest.mark.parametrize("k", [1, 3, 100])
+@pytest.mark.parametrize("k", [1, 3, 1000])
 @pytest.mark.parametrize("measure", [NDCG, MAP, MRR])
-def test_values_without_ties(measure, k):
-    gain, raw, begin, _ = make(5, ["ndcg", "map", "mrr"][measure])
+@pytest.mark.parametrize("sizes", [SIZES, LARGE], ids=["small", "large"])
+def test_values_without_ties(measure, k, sizes):
+    gain, raw, begin, _ = make(5, ["ndcg", "map", "mrr"][measure], sizes=sizes)
     twin = [reference.dcg, reference.average_precision, reference.reciprocal_rank][measure]
     expected = [twin(gain[a:b], raw[a:b], k) for a, b in itertools.pairwise(begin)]
     np.testing.assert_allclose(values(measure, gain, raw, begin, k), expected, rtol=1e-12)

@@ -29,6 +29,7 @@ from sapwood.data.frames import array_table, frame_table, open_frame
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
 from sapwood.estimators.inputs import Given, Part, Watching, refuse_more, split_by
+from sapwood.estimators.scikit_callbacks import CallbackSupportMixin, ScikitCallbacks, with_callbacks
 from sapwood.inspection.recursion import recursion_of
 from sapwood.losses import Loss
 from sapwood.metrics import METRICS, Metric, as_metric
@@ -41,7 +42,7 @@ AUTO_EARLY_STOPPING_ROWS = 10_000
 SCORED_TRAINING_ROWS = 10_000  # of the training rows, for a scorer other than the loss
 
 
-class BaseBoosting(BaseEstimator):
+class BaseBoosting(CallbackSupportMixin, BaseEstimator):
     """A scikit-learn estimator whose constructor takes the parameters of a table.
 
     Subclasses say which: `class Name(BaseBoosting, parameters=...)`.
@@ -125,6 +126,7 @@ class BaseBoosting(BaseEstimator):
         self.__dict__ = fresh.__dict__
         return self
 
+    @with_callbacks
     def _fit(self, given: Given, given_validation: Given, watching: Watching) -> None:
         self._validate_params()
         n_threads = resolve_threads(self.n_jobs)
@@ -178,6 +180,8 @@ class BaseBoosting(BaseEstimator):
         if forced is not None:
             tree_config = replace(tree_config, forced=forced.on(train_rows.pages.binning))
         callbacks += watching.callbacks
+        if ScikitCallbacks.wanted(self):
+            callbacks.append(ScikitCallbacks(self, given.X, given.y))
         self.model_ = train(train_rows, watched, loss, tree_config, self.max_iter, seed, n_threads, callbacks, model, *ways)
         self.do_early_stopping_ = stops
         self._keep_scores(scores, stops)
@@ -334,6 +338,8 @@ class BaseBoosting(BaseEstimator):
         scoring = [self._measure(self.scoring, n_threads)] if stops else []
         listed = eval_metric if isinstance(eval_metric, (list, tuple)) else [] if eval_metric is None else [eval_metric]
         asked = [self._measure(one, n_threads) for one in listed]
+        if asked and not sets:
+            raise ValueError("eval_metric is given, but no rows to measure: give eval_sets, or let early stopping keep some aside")
         default = [self._measure("loss", n_threads)]
         measures = {TRAIN: scoring} if stops else {}
         for name in sets:

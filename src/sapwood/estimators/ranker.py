@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import train_test_split
 
 from sapwood import config
-from sapwood.callbacks import Callback
+from sapwood.callbacks import Callback, Measure
 from sapwood.checks import check_numbers
 from sapwood.data.queries import Queries
 from sapwood.data.tables import Table
 from sapwood.estimators.base import BaseBoosting
 from sapwood.estimators.inputs import Given, Part, Watching
 from sapwood.losses import RANKING, Loss
+from sapwood.metrics import as_metric
 from sapwood.metrics.ranking import ndcg
 from sapwood.model import Model
 from sapwood.threads import resolve_threads
@@ -156,6 +159,15 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         of_row = part.queries.of_row[rows]
         kept, aside = train_test_split(np.unique(of_row), test_size=self.validation_fraction, random_state=seed)
         return [rows[np.isin(of_row, kept)], rows[np.isin(of_row, aside)]]
+
+    def _measure(self, given: Any, n_threads: int) -> Measure:
+        if given is None:
+            given = "ndcg"  # what `score` is
+        if isinstance(given, str) and given.partition("@")[0] == "ndcg" and self.label_gain is not None:
+            metric = as_metric(given)
+            assert metric is not None
+            given = replace(metric, function=partial(metric.function, label_gain=self._label_gain()))
+        return super()._measure(given, n_threads)
 
     def _targets(self, y: Any, n_rows: int, previous: Model | None) -> tuple[np.ndarray, Loss]:
         y = self._validation_targets(y, n_rows, "y")

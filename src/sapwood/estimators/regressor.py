@@ -33,6 +33,8 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
         Rounds that prediction uses.
     train_score_, validation_score_ : (n_iter_ + 1,) arrays
         Scores before the first round and after each; empty without early stopping (or without validation rows).
+    evals_result_ : dict of set -> metric -> list
+        What was measured after each round, on "train" and "validation" where early stopping watches, and on `eval_sets`.
     feature_importances_ : (n_features,) array
     model_ : Model
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from sapwood import kernels
 from sapwood.data.queries import Queries
 from sapwood.losses.base import Loss
 from sapwood.metrics import ranking as measures
-from sapwood.trees.records import Records, Scale
 
 MEASURES = {"ndcg": 0, "map": 1, "mrr": 2}  # the kernel's numbers
 PAIRWISE = 3
@@ -27,6 +25,8 @@ class RankingLoss(Loss):
     """
 
     queries: Queries
+    rowwise = False
+    exact_hessian = False  # that of a pair, taken apart
 
     def __init__(self, label_gain: Any = None) -> None:
         super().__init__()
@@ -43,22 +43,17 @@ class RankingLoss(Loss):
     def check_targets(self, y: np.ndarray) -> None:
         measures.gains(y, self.label_gain)
 
-    def base_score(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    def best_shift(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, start: np.ndarray, n_threads: int = 1) -> np.ndarray:
         return np.zeros(1)  # only differences within a query matter
 
-    def records(
-        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int, headroom: float = 1.0
-    ) -> Iterator[Records]:
+    def weighted_gradients(
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         if self._floats is None:
-            self._floats = np.empty((2, len(y)))
+            self._floats = np.empty((2, 1, len(y)))
         gradient, hessian = self._floats
-        extent = self._gradients(self._gains(y, n_threads), raw[0], weight, gradient, hessian, n_threads)
-        if not np.isfinite(extent).all():
-            raise FloatingPointError(f"loss={self.name!r} has no finite gradient any more: sample_weight or learning_rate is too large")
-        scale = Scale.covering(*extent, headroom=headroom)
-        out = Records(self._memory(1, len(y) * scale.record_size)[0], len(y), scale)
-        out.sums = kernels.array_records(gradient, hessian, scale.gradient, scale.hessian, out.data, n_threads)
-        yield out
+        self._finite(self._gradients(self._gains(y, n_threads), raw[0], weight, gradient[0], hessian[0], n_threads))
+        return gradient, hessian
 
     def _gradients(
         self,

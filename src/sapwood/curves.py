@@ -1,0 +1,177 @@
+"""Cross-validated training curves."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import GroupKFold, check_cv
+from sklearn.utils import _safe_indexing
+
+from sapwood.callbacks import Callback, Round
+from sapwood.estimators.base import BaseBoosting
+
+TEST, FITTED = "test", "fitted"  # names of sets
+
+
+def cv(
+    estimator: BaseBoosting,
+    X: Any,
+    y: Any,
+    *,
+    cv: Any = 5,
+    metrics: Any = "loss",
+    sample_weight: Any = None,
+    qid: Any = None,
+    groups: Any = None,
+    train: bool = False,
+    patience: int | None = None,
+    min_delta: float = 0.0,
+    as_frame: bool = False,
+) -> Any:
+    """Train on each fold's training rows and measure its test rows after every round.
+
+    Parameters
+    ----------
+    estimator : BoostingClassifier, BoostingRegressor or BoostingRanker
+        It is cloned, and does not stop by itself.
+    X, y, sample_weight : as for `fit`
+    cv : number of folds, or a splitter of scikit-learn
+        The same folds for each metric.
+    metrics : as `eval_metric` of `fit`
+    qid : array of shape (n_rows,), for a ranker
+        The query of each row. Queries stay whole: with a number as `cv` they are the groups of a GroupKFold.
+    groups : array of shape (n_rows,), for the splitter; for a ranker the queries, if not given
+    train : whether the training rows are measured, too
+    patience : end when the mean of the first metric has not improved, by more than `min_delta`, for so many rounds
+        All folds then train side by side. The table ends with the best round.
+    as_frame : give a pandas DataFrame instead of a dict
+
+    Returns
+    -------
+    dict of name -> array of shape (n_rounds,), or a DataFrame with these columns
+        "round", from 1 on; for each metric "test_<metric>_mean", "test_<metric>_std" and "test_<metric>_fold<i>"; with `train` the same
+        with "train_".
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sapwood import BoostingRegressor, cv
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> curves = cv(BoostingRegressor(max_iter=50), X, y, metrics="rmse")
+    >>> len(curves["test_rmse_mean"])
+    50
+    """
+    if not isinstance(estimator, BaseBoosting):
+        raise TypeError(f"cv trains estimators of sapwood; got {type(estimator).__name__}")
+    if patience is not None and patience < 1:
+        raise ValueError(f"patience must be at least 1, or None; got {patience}")
+    rows = {"X": X, "y": y, "sample_weight": sample_weight, "qid": qid}
+    given = {name: values for name, values in rows.items() if values is not None}
+    folds = [_Fold(estimator, given, *split, metrics, train) for split in _splits(estimator, cv, given, groups)]
+    fitted = [fold() for fold in folds] if patience is None else _side_by_side(folds, patience, min_delta)
+    table = _table([one.evals_result_ for one in fitted])
+    if patience is not None:
+        first = next(name for name in table if name.startswith(TEST) and name.endswith("_mean"))
+        best = int(np.nanargmax(folds[0].sign * table[first])) + 1
+        table = {name: values[:best] for name, values in table.items()}
+    if as_frame:
+        import pandas
+
+        return pandas.DataFrame(table)
+    return table
+
+
+def _splits(estimator: BaseBoosting, cv: Any, given: dict[str, Any], groups: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    if "qid" in given:
+        groups = given["qid"] if groups is None else groups
+        cv = GroupKFold(cv) if isinstance(cv, int) else cv
+    for train_rows, test_rows in check_cv(cv, given["y"], classifier=is_classifier(estimator)).split(given["X"], given["y"], groups):
+        yield np.sort(train_rows), np.sort(test_rows)
+
+
+class _Fold:
+    """One fold's training, and which way its first metric is better."""
+
+    def __init__(
+        self, estimator: BaseBoosting, given: dict[str, Any], train_rows: np.ndarray, test_rows: np.ndarray, metrics: Any, train: bool
+    ) -> None:
+        self.estimator = clone(estimator).set_params(early_stopping=False)
+        self.fit_on, self.test_on = ({name: _safe_indexing(a, rows) for name, a in given.items()} for rows in (train_rows, test_rows))
+        self.metrics, self.train = metrics, train
+        self.sign = 0.0
+
+    def __call__(self, *callbacks: Callback) -> BaseBoosting:
+        sets = {TEST: self.test_on} | ({FITTED: self.fit_on} if self.train else {})
+        return self.estimator.fit(**self.fit_on, eval_sets=sets, eval_metric=self.metrics, callbacks=callbacks)
+
+
+def _side_by_side(folds: list[_Fold], patience: int, min_delta: float) -> list[BaseBoosting]:
+    """Every fold in a thread of its own; after each round they meet."""
+    meeting = _Meeting(folds, patience, min_delta)
+
+    def run(number: int) -> BaseBoosting:
+        try:
+            return folds[number](_Attend(number, meeting.report))
+        except BaseException:
+            meeting.barrier.abort()  # the others must not wait
+            raise
+
+    with ThreadPoolExecutor(len(folds)) as threads:
+        futures = [threads.submit(run, number) for number in range(len(folds))]
+        try:
+            errors = [future.exception() for future in futures]
+        except BaseException:  # an interrupt
+            meeting.barrier.abort()
+            raise
+    for error in sorted((e for e in errors if e is not None), key=lambda e: isinstance(e, threading.BrokenBarrierError)):
+        raise error
+    return [future.result() for future in futures]
+
+
+class _Meeting:
+    """Where folds wait for each other, and decide together when to stop."""
+
+    def __init__(self, folds: list[_Fold], patience: int, min_delta: float) -> None:
+        self.folds, self.patience, self.min_delta = folds, patience, min_delta
+        self.barrier = threading.Barrier(len(folds), action=self._decide)
+        self.latest = np.empty(len(folds))
+        self.means: list[float] = []
+        self.stop = False
+
+    def report(self, number: int, state: Round) -> bool:
+        name, scores = next(iter(state.scores[TEST].items()))
+        self.folds[number].sign = 1.0 if state.measure(TEST, name).higher_is_better else -1.0
+        self.latest[number] = scores[-1]
+        self.barrier.wait()
+        return self.stop
+
+    def _decide(self) -> None:
+        mean = self.folds[0].sign * float(self.latest.mean())
+        self.means.append(-math.inf if math.isnan(mean) else mean)
+        if len(self.means) > self.patience:
+            self.stop = max(self.means[-self.patience :]) <= self.means[-self.patience - 1] + self.min_delta
+
+
+class _Attend(Callback):
+    def __init__(self, number: int, report: Callable[[int, Round], bool]) -> None:
+        self.number, self.report = number, report
+
+    def after_round(self, state: Round) -> bool:
+        return self.report(self.number, state)
+
+
+def _table(results: list[dict[str, dict[str, list[float]]]]) -> dict[str, np.ndarray]:
+    table: dict[str, np.ndarray] = {}
+    for on, title in ((TEST, "test"), (FITTED, "train")):
+        for name in results[0].get(on, {}):
+            curves = np.array([result[on][name] for result in results])  # (n_folds, n_rounds)
+            table.setdefault("round", np.arange(1, curves.shape[1] + 1))
+            table[f"{title}_{name}_mean"], table[f"{title}_{name}_std"] = curves.mean(axis=0), curves.std(axis=0)
+            table |= {f"{title}_{name}_fold{i}": curve for i, curve in enumerate(curves)}
+    return table
