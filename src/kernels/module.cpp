@@ -1449,7 +1449,8 @@ NB_MODULE(SAPWOOD_MODULE, m) {
             require(int64_t(count.size()) == n_nodes, "count must have one number for each node");
             for (int64_t i = 0; i < n_nodes; ++i) require(count.data()[i] >= 0, "counts must not be negative");
             require(int(player.size()) == scorer.n_features() && n_players > 0, "player must have one number for each feature");
-            for (size_t i = 0; i < player.size(); ++i) require(player.data()[i] >= 0 && player.data()[i] < n_players, "player out of range");
+            for (size_t i = 0; i < player.size(); ++i)
+              require(player.data()[i] >= 0 && player.data()[i] < n_players, "player out of range");
             new (self) Explainer(scorer, count.data(), player.data(), n_players);
           },
           "scorer"_a, "count"_a, "player"_a, "n_players"_a, nb::keep_alive<1, 2>())

@@ -33,7 +33,9 @@ class TestTwin:
     def test_interventional(self, two_trees, table):
         background = table[0][100:107]
         found = two_trees.explain(table[0][:5], background=background)
-        expected = [[sum(twin.shapley(tree, row, 5, other) for tree in two_trees.model_.trees) for other in background] for row in table[0][:5]]
+        expected = [
+            [sum(twin.shapley(tree, row, 5, other) for tree in two_trees.model_.trees) for other in background] for row in table[0][:5]
+        ]
         np.testing.assert_allclose(found.values, np.mean(expected, axis=1)[:, :-1], atol=1e-12)
         np.testing.assert_allclose(found.base_values, np.mean(two_trees.predict(background)), atol=1e-12)
 
@@ -133,7 +135,9 @@ def test_interactions_against_a_background_are_refused(two_trees, table):
 
 def test_columns_of_categories_and_sparse_tables():
     rng = np.random.default_rng(4)
-    frame = pd.DataFrame({"colour": rng.choice(list("abcdefg"), 800), "x": rng.normal(size=800), "town": rng.integers(0, 200, 800).astype(str)})
+    frame = pd.DataFrame(
+        {"colour": rng.choice(list("abcdefg"), 800), "x": rng.normal(size=800), "town": rng.integers(0, 200, 800).astype(str)}
+    )
     y = frame.x + (frame.colour == "c") + frame.town.astype(int) % 3
     model = BoostingRegressor(max_iter=20, categorical_encoding={"colour": "partition", "town": "target"}).fit(frame, y)
     found = model.explain(frame)
