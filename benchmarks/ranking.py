@@ -25,7 +25,7 @@ WHO = "ours", "LightGBM"
 
 def ours(n_jobs: int, seed: int = 0) -> Any:
     sapwood = importlib.import_module("sapwood")
-    trees = {"max_iter": TREES["rounds"], "max_leaf_nodes": TREES["leaves"], "min_samples_leaf": TREES["rows"], "min_rows_in_bin": 3}
+    trees = {"max_iter": TREES["rounds"], "max_leaf_nodes": TREES["leaves"], "min_samples_leaf": TREES["rows"]}
     return sapwood.BoostingRanker(**trees, early_stopping=False, n_jobs=n_jobs, random_state=seed)
 
 

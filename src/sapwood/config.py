@@ -69,7 +69,7 @@ COMMON = {
     "max_features": Parameter(1.0, [_positive(Real, "right", 0, 1)], "The share of features, drawn at random, that each node may split on."),
     "max_bins": Parameter(255, [Number(Integral, 2, 65_535, closed="both"), dict, "array-like", FeatureSpec], "The most bins of a feature, besides the one for missing values; or a number for each feature (a dict: for some)."),
     "categorical_features": Parameter("from_dtype", ["array-like", StrOptions({"from_dtype"}), callable, FeatureSpec, None], "Which columns are categories: 'from_dtype': those of text, categories or enums; or names, positions, types, a function that picks them, or a mask; None: none."),
-    "categorical_encoding": Parameter("auto", [StrOptions({"auto", *ENCODERS}), list, tuple, dict, FeatureSpec], "How categories become features: onehot, partition, target, count, or a list of them; or a dict from names or positions, the rest being auto: partition up to 64 levels, target above."),
+    "categorical_encoding": Parameter("auto", [StrOptions({"auto", *ENCODERS}), list, tuple, dict, FeatureSpec], "How categories become features: onehot, partition, target, count, or a list of them; or a dict from names or positions, the rest being auto: partition up to 255 levels, target above."),
     "cat_smooth": Parameter(30.0, [_positive(Real, low=0)], "partition: hessian that each level's gradient is shared with where a node puts its levels in order."),
     "cat_l2": Parameter(30.0, [_positive(Real, low=0)], "partition: more l2_regularization for splits that are found in that order."),
     "min_samples_level": Parameter(50, [_positive(Integral)], "partition: levels with fewer rows in a node are put in order as one."),

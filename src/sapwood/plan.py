@@ -20,6 +20,7 @@ from sapwood.data.tables import Table
 from sapwood.encoding import Count, Encoder, OneHot, Partition, Target
 from sapwood.encoding.base import Targets
 from sapwood.encoding.encoding import Encoding, Fitted, Plan
+from sapwood.encoding.levels import MAX_LEVELS
 from sapwood.encoding.lookup import MAX_KEYS, key_space
 from sapwood.losses import Loss
 from sapwood.losses.ranking import RankingLoss
@@ -37,7 +38,7 @@ from sapwood.trees.rules import Rules
 
 MIN_HESSIAN = 1e-3  # of a leaf, for every loss
 MANY_ROWS = 10_000  # from here on several shared trees a round do not overfit
-AUTO_LEVELS = 64  # of a category that is split by sets of them: with more, sets fit noise, and the mean target says it better
+AUTO_LEVELS = MAX_LEVELS  # of a category that is split by sets of them: with more, some would share a bin, and sets fit noise
 MAX_COMBINATIONS = 256
 
 

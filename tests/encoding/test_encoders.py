@@ -145,6 +145,9 @@ class TestLookup:
         known = np.isin(combine(others, n_levels), keys)
         np.testing.assert_array_equal(lookup.read(others)[~known], -1.0)
 
+    def test_a_code_that_is_not_a_number_is_missing(self):
+        np.testing.assert_array_equal(combine([np.array([np.nan, -1.0, 0.0, 2.0])], [3]), [0, 0, 1, 3])
+
     def test_nothing_known(self):
         lookup = Lookup((0, 1), (40_000, 50_000), np.empty(0, dtype=np.int64), np.empty(0), np.nan, NUMBER)
         assert np.isnan(lookup.read([np.array([1]), np.array([2])])).all()

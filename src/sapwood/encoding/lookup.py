@@ -23,7 +23,7 @@ def combine(codes: Sequence[np.ndarray], n_levels: Sequence[int]) -> np.ndarray:
     """(n_rows,) int64: the number of each row's combination of levels. Of one column: 0 for a missing level, else its code + 1."""
     keys = np.zeros(len(codes[0]), dtype=np.int64)
     for own, n in zip(codes, n_levels, strict=True):
-        keys = keys * (n + 1) + np.where(own < 0, 0, own.astype(np.int64) + 1)
+        keys = keys * (n + 1) + np.where(own >= 0, own, -1).astype(np.int64) + 1  # a code that is not a number is missing, too
     return keys
 
 
