@@ -46,9 +46,6 @@ class RankingLoss(Loss):
     def best_shift(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, start: np.ndarray, n_threads: int = 1) -> np.ndarray:
         return np.zeros(1)  # only differences within a query matter
 
-    def start(self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, n_threads: int = 1) -> np.ndarray:
-        return np.zeros(1)
-
     def weighted_gradients(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int
     ) -> tuple[np.ndarray, np.ndarray]:
