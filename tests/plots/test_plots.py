@@ -169,6 +169,19 @@ def test_dependence_of_two_and_of_several_classes(classifier, table):
         plots.plot_dependence(three, X3, 2, output=3)
 
 
+def test_dependence_of_a_category():
+    colours = np.array(["blue", "green", "red"])[np.arange(90) % 3]
+    X = pd.DataFrame({"colour": pd.Categorical(colours), "x": np.random.default_rng(0).normal(size=90)})
+    estimator = BoostingRegressor(max_iter=20, min_samples_leaf=5).fit(X, np.arange(90) % 3 + X["x"])
+    ax = plots.plot_dependence(estimator, X, "colour")
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["blue", "green", "red"]
+    assert {line.get_linestyle() for line in ax.lines} == {"None"}  # nothing lies between two levels
+    average = next(line for line in ax.lines if line.get_label() == "average")
+    assert (np.diff(average.get_ydata()) > 0.5).all()
+    pair = plots.plot_dependence(estimator, X, ("x", "colour"), grid_resolution=4)
+    assert pair.collections[0].get_array().shape == (3, 4)
+
+
 def test_calibration(classifier, table):
     X, y = table
     ax = plots.plot_calibration({"this": classifier, "that": classifier}, X, y, n_bins=5)

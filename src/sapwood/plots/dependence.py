@@ -11,6 +11,8 @@ from sapwood.inspection import Dependence, partial_dependence
 from sapwood.inspection.dependence import find_feature
 from sapwood.plots.canvas import BLUE, FAINT, GREY, bare, make_axes, short, style
 
+LETTERS_IN_A_ROW = 50  # of labels below an axis
+
 
 def plot_dependence(
     estimator: Any,
@@ -71,22 +73,23 @@ def _draw_lines(ax: Any, found: Dependence, estimator: Any, output: int | None, 
     values = found.values[0]
     named = values.dtype == object  # levels of a category
     x = np.arange(len(values)) if named else values
-    marker = {"marker": "o", "markersize": 5} if named or len(values) < 12 else {}
+    marker = {"marker": "o", "markersize": 8 if named else 5} if named or len(values) < 12 else {}
+    single = {"linestyle": "none", "marker": "_", "markersize": 14} if named else {}  # nothing lies between two levels
     if found.individual is not None and max_lines:
         of = found.individual[output or 0]
         some = np.unique(np.linspace(0, len(of) - 1, max_lines).astype(np.intp))
-        ax.plot(x, of[some].T, color=GREY, alpha=0.25, linewidth=0.7, zorder=1)
-        ax.plot([], [], color=GREY, alpha=0.6, linewidth=0.7, label=f"single rows ({len(some)} of {len(of)})")
+        ax.plot(x, of[some].T, color=GREY, alpha=0.25, linewidth=0.7, zorder=1, **single)
+        ax.plot([], [], color=GREY, alpha=0.6, linewidth=0.7, **single, label=f"single rows ({len(some)} of {len(of)})")
     outputs = range(len(found.average)) if output is None else [output]
     for i, k in enumerate(outputs):
         label = "average" if len(outputs) == 1 else f"class {estimator.classes_[k]}" if hasattr(estimator, "classes_") else f"output {k}"
-        ax.plot(x, found.average[k], linewidth=2.4, label=label, zorder=3, **style(i), **marker)
+        ax.plot(x, found.average[k], linewidth=2.4, label=label, zorder=3, **(style(i) | marker | ({"linestyle": "none"} if named else {})))
     if named:
-        ax.set_xticks(
-            x, [short(value) for value in values], rotation=30 if len(values) > 4 else 0, ha="right" if len(values) > 4 else "center"
-        )
+        labels = [short(value) for value in values]
+        crowded = sum(map(len, labels)) > LETTERS_IN_A_ROW
+        ax.set_xticks(x, labels, rotation=30 if crowded else 0, ha="right" if crowded else "center")
     ax.set(xlabel=short(found.features[0]), ylabel=what)
-    ax.margins(x=0.02)
+    ax.margins(x=0.1 if named else 0.02)
     ax.legend(frameon=False, fontsize=9)
     bare(ax, "y")
 
@@ -108,8 +111,11 @@ def _draw_pair(ax: Any, found: Dependence, output: int, what: str) -> None:
     assert found.average is not None
     grid = found.average[output]
     axes = [np.arange(len(values)) if values.dtype == object else values for values in found.values]
-    shown = ax.contourf(axes[0], axes[1], grid.T, levels=12, cmap="cividis")
-    ax.contour(axes[0], axes[1], grid.T, levels=shown.levels, colors=FAINT, linewidths=0.4)
+    if any(values.dtype == object for values in found.values):  # nothing lies between two levels
+        shown = ax.pcolormesh(axes[0], axes[1], grid.T, shading="nearest", cmap="cividis")
+    else:
+        shown = ax.contourf(axes[0], axes[1], grid.T, levels=12, cmap="cividis")
+        ax.contour(axes[0], axes[1], grid.T, levels=shown.levels, colors=FAINT, linewidths=0.4)
     for values, set_ticks in zip(found.values, (ax.set_xticks, ax.set_yticks), strict=True):
         if values.dtype == object:
             set_ticks(np.arange(len(values)), [short(value) for value in values])
