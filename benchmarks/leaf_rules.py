@@ -23,12 +23,12 @@ BUNDLED = {"breast cancer": load_breast_cancer, "digits": load_digits, "wine": l
 
 
 def losses(X: np.ndarray, y: np.ndarray, n_train: int | None) -> np.ndarray:
-    """The test log-loss of each split, at the defaults with 100 rounds."""
+    """The test log-loss of each split, at the defaults with 100 rounds, with a tree a class."""
     found = []
     for seed in SEEDS:
         sizes = {"train_size": n_train, "test_size": 10_000} if n_train else {}
         X_train, X_test, y_train, y_test = train_test_split(X, y, stratify=y, random_state=seed, **sizes)
-        model = BoostingClassifier(early_stopping=False).fit(X_train, y_train)
+        model = BoostingClassifier(early_stopping=False, multi_strategy="one_output_per_tree").fit(X_train, y_train)
         found.append(log_loss(y_test, model.predict_proba(X_test)))
     return np.array(found)
 

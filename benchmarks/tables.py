@@ -28,6 +28,12 @@ def load_classes(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     return X, np.unique(y, return_inverse=True)[1].astype(np.int64)
 
 
+def load_outputs(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """X float32, y of several columns, and which rows are for the test."""
+    frame, y, info = load_frame(folder, name)
+    return frame.to_numpy(dtype=np.float32), y.to_numpy(dtype=np.float64), np.asarray(info["split"]) == "test"
+
+
 def load_flights(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     """X (3000000, 7) float32, airports as their codes; y the delay in minutes."""
     X, y = _load(folder, "flights_3m")

@@ -336,6 +336,12 @@ inline f64x4 softmax_terms(const double* raw, int64_t plane, int n_classes, int6
   return sum;
 }
 
+// Sums of four rows side by side: they are joined in the end.
+struct FourSums {
+  i64x4 abs_gradient = {0, 0, 0, 0}, gradient = abs_gradient, hessian = abs_gradient;
+  RecordSums joined() const { return {total(abs_gradient), total(gradient), total(hessian)}; }
+};
+
 // Multiclass log-loss: one plane of records for each class.
 //   y        (n,) float64: class numbers             IN
 //   raw      (n_classes, plane) float64              IN
@@ -343,7 +349,7 @@ inline f64x4 softmax_terms(const double* raw, int64_t plane, int n_classes, int6
 //   sums     (n_classes,)                            OUT
 //   scratch  (n_classes, 4) float64
 inline void softmax_records(const double* y, const double* raw, const double* weight, int64_t n, int64_t plane, int n_classes,
-                            double gradient_scale, double hessian_scale, Pair* out, RecordSums* sums, double* scratch) {
+                            double gradient_scale, double hessian_scale, Pair* out, FourSums* sums, double* scratch) {
   for (int64_t i = 0; i < n; i += 4) {
     const int count = n - i < 4 ? int(n - i) : 4;
     f64x4 top;
@@ -358,9 +364,9 @@ inline void softmax_records(const double* y, const double* raw, const double* we
       const f64x4 g = select(target == double(k), p - 1.0, p) * w, h = p * (1.0 - p) * w;
       const i64x4 gi = to_int(g * gradient_scale), hi = to_int(h * hessian_scale);
       const i64x4 sign = gi < 0;
-      sums[k].abs_gradient += total((gi ^ sign) - sign);
-      sums[k].gradient += total(gi);
-      sums[k].hessian += total(hi);
+      sums[k].abs_gradient += (gi ^ sign) - sign;
+      sums[k].gradient += gi;
+      sums[k].hessian += hi;
       store_records(out + k * plane, i, count, gi, hi);
     }
   }

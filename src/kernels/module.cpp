@@ -26,6 +26,7 @@
 #include "sorted.hpp"
 #include "sparse.hpp"
 #include "statistics.hpp"
+#include "vectors.hpp"
 #include "workspace.hpp"
 
 namespace nb = nanobind;
@@ -42,6 +43,8 @@ template <class T>
 using Out2 = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using In2 = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Flat = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;  // of any shape, read as one list
 using AnyTable = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
 using Bytes = nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Weight = std::optional<In<double>>;
@@ -113,6 +116,19 @@ void check_cuts(const In<double>& cuts, const In<int64_t>& cuts_begin, int64_t n
     const int64_t n_cuts = cuts_begin.data()[f + 1] - cuts_begin.data()[f];
     require(n_cuts >= 0 && n_cuts <= 254, "a feature has 0 to 254 cuts");
   }
+}
+
+// One plane of numbers for each output, (n_outputs, n) or (n,): a part of the columns of a larger array will do.
+struct Planes {
+  double* data;
+  int64_t n_outputs, n, stride;
+};
+
+Planes as_planes(const nb::ndarray<double, nb::device::cpu>& x) {
+  require(x.ndim() == 1 || x.ndim() == 2, "raw must be (n_rows,) or (n_outputs, n_rows)");
+  const size_t last = x.ndim() - 1;
+  require(x.shape(last) <= 1 || x.stride(last) == 1, "the rows of raw must lie side by side");
+  return {x.data(), last ? int64_t(x.shape(0)) : 1, int64_t(x.shape(last)), last ? x.stride(0) : 0};
 }
 
 Rows as_rows(const In<double>& y, const In<double>& raw, const Weight& weight) {
@@ -244,13 +260,14 @@ std::vector<std::tuple<int64_t, int64_t, int64_t>> softmax_records_py(In<double>
   std::vector<RecordSums> sums(n_classes);
   over_rows(last - first, n_threads, [&](int64_t begin, int64_t end) {
     begin += first, end += first;
-    std::vector<RecordSums> part(n_classes);
+    std::vector<FourSums> four(n_classes);
     std::vector<double> scratch(4 * n_classes);
     softmax_records(y.data() + begin, raw.data() + begin, weight ? weight->data() + begin : nullptr, end - begin, n, n_classes,
-                    gradient_scale, hessian_scale, reinterpret_cast<Pair*>(out.data()) + begin, part.data(), scratch.data());
+                    gradient_scale, hessian_scale, reinterpret_cast<Pair*>(out.data()) + begin, four.data(), scratch.data());
     std::lock_guard<std::mutex> guard(adding);
     for (int k = 0; k < n_classes; ++k) {
-      sums[k].abs_gradient += part[k].abs_gradient, sums[k].gradient += part[k].gradient, sums[k].hessian += part[k].hessian;
+      const RecordSums part = four[k].joined();
+      sums[k].abs_gradient += part.abs_gradient, sums[k].gradient += part.gradient, sums[k].hessian += part.hessian;
     }
   });
   std::vector<std::tuple<int64_t, int64_t, int64_t>> result;
@@ -282,16 +299,104 @@ void apply_link(const std::string& link, Out2<double> raw, int n_threads) {
   });
 }
 
-void add_leaf_values_py(Bytes leaves, int leaf_size, In<double> values, Out<double> raw, int n_threads) {
-  const int64_t n = int64_t(raw.size());
+// raw (n_outputs, n_rows) += values, (n_leaves, n_outputs), of each row's leaf.
+void add_leaf_values_py(Bytes leaves, int leaf_size, Flat<double> values, nb::ndarray<double, nb::device::cpu> raw, int n_threads) {
+  const Planes to = as_planes(raw);
   require(leaf_size == 1 || leaf_size == 2 || leaf_size == 4, "leaf_size must be 1, 2 or 4");
-  require(int64_t(leaves.size()) == n * leaf_size, "leaves and raw must have the same length");
+  require(int64_t(leaves.size()) == to.n * leaf_size, "leaves and raw must have the same length");
+  require(to.n_outputs > 0 && int64_t(values.size()) % to.n_outputs == 0, "a leaf must have a value for each output");
+  const int64_t n_leaves = int64_t(values.size()) / to.n_outputs;
+  std::vector<double> by_output(values.size());
+  for (int64_t i = 0; i < n_leaves; ++i) {
+    for (int64_t k = 0; k < to.n_outputs; ++k) by_output[k * n_leaves + i] = values.data()[i * to.n_outputs + k];
+  }
   std::atomic<bool> ok{true};
-  over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
+  over_rows(to.n, n_threads, [&](int64_t begin, int64_t end) {
     const uint8_t* part = leaves.data() + begin * leaf_size;
-    if (!add_leaf_values(part, leaf_size, values.data(), int64_t(values.size()), end - begin, raw.data() + begin)) ok = false;
+    for (int64_t k = 0; k < to.n_outputs; ++k) {
+      double* out = to.data + k * to.stride + begin;
+      if (!add_leaf_values(part, leaf_size, by_output.data() + k * n_leaves, n_leaves, end - begin, out)) ok = false;
+    }
   });
   require(ok, "leaf out of range");
+}
+
+// Calls f(planes) with one pointer to records for each output: all of the same kind, n of them.
+template <class F>
+auto with_planes(const std::vector<Bytes>& planes, int64_t n, F&& f) {
+  require(!planes.empty(), "there must be an output");
+  const int size = record_size_of(planes[0], n);
+  for (const Bytes& plane : planes) require(plane.size() == size_t(n) * size, "all outputs must have records of the same size");
+  auto call = [&](auto record) {
+    std::vector<const decltype(record)*> pointers;
+    for (const Bytes& plane : planes) pointers.push_back(reinterpret_cast<const decltype(record)*>(plane.data()));
+    return f(pointers);
+  };
+  return size == sizeof(Pair) ? call(Pair{}) : call(Single{});
+}
+
+std::pair<double, double> project_records_py(std::vector<Bytes> planes, In<double> gradient_weights, In<double> hessian_weights,
+                                             Out<double> gradient, std::optional<Out<double>> hessian, int n_threads) {
+  const int64_t n = int64_t(gradient.size());
+  require(gradient_weights.size() == planes.size() && hessian_weights.size() == planes.size(), "one weight for each output");
+  require(!hessian || int64_t(hessian->size()) == n, "gradient and hessian must have the same length");
+  std::mutex joining;
+  Extent extent;
+  with_planes(planes, n, [&](const auto& pointers) {
+    over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
+      auto at = pointers;
+      for (auto& plane : at) plane += begin;
+      const Extent part = project_records(at.data(), int(at.size()), gradient_weights.data(), hessian_weights.data(), end - begin,
+                                          gradient.data() + begin, hessian ? hessian->data() + begin : nullptr);
+      std::lock_guard<std::mutex> guard(joining);
+      extent = {std::max(extent.gradient, part.gradient), std::max(extent.hessian, part.hessian)};
+    });
+  });
+  return {extent.gradient, extent.hessian};
+}
+
+// The exact sums of every output's gradients and hessians in each leaf, (n_leaves, n_outputs) each.
+//   leaves  (n_rows,) numbers of 1, 2 or 4 bytes
+void leaf_sums(const std::vector<Bytes>& planes, Bytes leaves, int leaf_size, Out2<int64_t> gradient, Out2<int64_t> hessian,
+               int n_threads) {
+  require(leaf_size == 1 || leaf_size == 2 || leaf_size == 4, "leaf_size must be 1, 2 or 4");
+  const int64_t n = int64_t(leaves.size()) / leaf_size, n_leaves = int64_t(gradient.shape(0)), n_outputs = int64_t(planes.size());
+  require(int64_t(leaves.size()) == n * leaf_size, "leaves do not fit");
+  require(int64_t(gradient.shape(1)) == n_outputs && int64_t(hessian.shape(0)) == n_leaves && int64_t(hessian.shape(1)) == n_outputs,
+          "sums must be (n_leaves, n_outputs)");
+  std::vector<std::vector<LeafSum>> of_thread(std::max(1, n_threads));
+  std::atomic<bool> ok{true};
+  with_planes(planes, n, [&](const auto& pointers) {
+    parallel(n < 2 * kRowBlock ? 1 : n_threads, (n + kRowBlock - 1) / kRowBlock, [&](int participant, Tasks& tasks) {
+      auto& sums = of_thread[participant];
+      for (int64_t task; (task = tasks.claim()) >= 0;) {
+        const int64_t begin = task * kRowBlock, end = std::min(n, begin + kRowBlock);
+        sums.resize(size_t(n_outputs) * 2 * n_leaves);
+        auto add = [&](auto* all) {
+          auto* of_row = all + begin;
+          if (begin < end && int64_t(*std::max_element(of_row, of_row + (end - begin))) >= n_leaves) {
+            ok = false;
+            return;
+          }
+          for (int64_t k = 0; k < n_outputs; ++k) {
+            add_by_leaf(of_row, pointers[k] + begin, end - begin, n_leaves, sums.data() + k * 2 * n_leaves);
+          }
+        };
+        if (leaf_size == 1) add(leaves.data());
+        if (leaf_size == 2) add(reinterpret_cast<const uint16_t*>(leaves.data()));
+        if (leaf_size == 4) add(reinterpret_cast<const uint32_t*>(leaves.data()));
+      }
+    });
+  });
+  require(ok, "leaf out of range");
+  std::fill_n(gradient.data(), n_leaves * n_outputs, 0);
+  std::fill_n(hessian.data(), n_leaves * n_outputs, 0);
+  for (const auto& sums : of_thread) {
+    for (size_t i = 0; i < sums.size(); ++i) {
+      const int64_t at = int64_t(i) % n_leaves * n_outputs + int64_t(i) / (2 * n_leaves);
+      gradient.data()[at] += sums[i].g, hessian.data()[at] += sums[i].h;
+    }
+  }
 }
 
 RankedRows as_queries(const In<double>& gain, const In<double>& raw, const Weight& weight, const In<int64_t>& begin,
@@ -587,20 +692,22 @@ struct Categories {
   }
 };
 
-// Walks one tree over a binned page and adds the leaf values to raw.
+// Walks one tree over a binned page and adds the leaf values, one or one for each output, to raw.
 void add_tree(In<uint8_t> page, int64_t n_rows, int width, int stride, In<int32_t> missing_bin, In<int32_t> feature, In<int32_t> bin,
-              In<int32_t> left, In<int32_t> right, In<uint8_t> missing_left, In<double> value, Out<double> raw, int n_threads,
-              const Places* given, std::optional<Lists> lists, std::optional<In<uint8_t>> kinds, std::optional<In2<uint32_t>> sets) {
+              In<int32_t> left, In<int32_t> right, In<uint8_t> missing_left, Flat<double> value, nb::ndarray<double, nb::device::cpu> raw,
+              int n_threads, const Places* given, std::optional<Lists> lists, std::optional<In<uint8_t>> kinds,
+              std::optional<In2<uint32_t>> sets) {
+  const Planes to = as_planes(raw);
   const int64_t n_nodes = int64_t(feature.size());
   const int n_features = int(missing_bin.size());
   const Categories categories(kinds, sets, n_features);
   require(n_nodes > 0 && int64_t(bin.size()) == n_nodes && int64_t(left.size()) == n_nodes && int64_t(right.size()) == n_nodes &&
-              int64_t(missing_left.size()) == n_nodes && int64_t(value.size()) == n_nodes,
+              int64_t(missing_left.size()) == n_nodes && int64_t(value.size()) == n_nodes * to.n_outputs,
           "node arrays must have the same length");
   const Places plain = given ? Places{} : plain_places(missing_bin);
   const Places& places = given ? *given : plain;
   require(int(places.of.size()) == n_features, "places do not fit");
-  require(width > 0 && stride >= width && int64_t(raw.size()) == n_rows &&
+  require(width > 0 && stride >= width && to.n == n_rows &&
               int64_t(page.size()) >= int64_t((places.n_columns() + width - 1) / width) * n_rows * stride,
           "page and raw do not fit");
   require(places.n_beside == 0 || lists, "what lies beside the rows is not given");
@@ -630,7 +737,8 @@ void add_tree(In<uint8_t> page, int64_t n_rows, int width, int stride, In<int32_
         }
         i = goes_left ? left.data()[i] : right.data()[i];
       }
-      raw.data()[row] += value.data()[i];
+      const double* values = value.data() + i * to.n_outputs;
+      for (int64_t k = 0; k < to.n_outputs; ++k) to.data[k * to.stride + row] += values[k];
     }
   });
 }
@@ -926,6 +1034,9 @@ NB_MODULE(SAPWOOD_MODULE, m) {
   m.def("softmax_values", &softmax_values_py, "y"_a, "raw"_a, "weight"_a.none(), "out"_a, "n_threads"_a, release);
   m.def("apply_link", &apply_link, "link"_a, "raw"_a, "n_threads"_a, release);
   m.def("add_leaf_values", &add_leaf_values_py, "leaves"_a, "leaf_size"_a, "values"_a, "raw"_a, "n_threads"_a, release);
+  m.def("project_records", &project_records_py, "planes"_a, "gradient_weights"_a, "hessian_weights"_a, "gradient"_a, "hessian"_a.none(),
+        "n_threads"_a, release);
+  m.def("leaf_sums", &leaf_sums, "planes"_a, "leaves"_a, "leaf_size"_a, "gradient"_a, "hessian"_a, "n_threads"_a, release);
   m.def(
       "exact_sum", [](In<double> x, int n_threads) { return exact_sum(x.data(), int64_t(x.size()), n_threads); }, "x"_a, "n_threads"_a = 1,
       release);
@@ -1235,7 +1346,7 @@ NB_MODULE(SAPWOOD_MODULE, m) {
       .def(
           "__init__",
           [](Scorer* self, In<int64_t> begin, In<int32_t> feature, In<double> threshold, In<int32_t> left, In<int32_t> right,
-             In<uint8_t> missing_left, In<double> value, int n_features, int n_outputs, std::optional<In<int32_t>> n_levels,
+             In<uint8_t> missing_left, Flat<double> value, int n_features, int n_outputs, std::optional<In<int32_t>> n_levels,
              std::optional<In<int32_t>> bin, std::optional<In2<uint32_t>> sets) {
             const size_t n_nodes = feature.size();
             require(!n_levels || (bin && sets && bin->size() == n_nodes && sets->shape(1) == 8 && int(n_levels->size()) == n_features),
@@ -1245,10 +1356,11 @@ NB_MODULE(SAPWOOD_MODULE, m) {
             }
             require(begin.size() >= 1 && begin.data()[0] == 0 && begin.data()[begin.size() - 1] == int64_t(n_nodes),
                     "trees must cover the nodes");
-            require(threshold.size() == n_nodes && left.size() == n_nodes && right.size() == n_nodes && missing_left.size() == n_nodes &&
-                        value.size() == n_nodes,
+            require(threshold.size() == n_nodes && left.size() == n_nodes && right.size() == n_nodes && missing_left.size() == n_nodes,
                     "node arrays must have the same length");
             require(n_features > 0 && n_outputs > 0, "n_features and n_outputs must be positive");
+            const bool vectors = value.size() != n_nodes;
+            require(!vectors || value.size() == n_nodes * size_t(n_outputs), "a node must have one value, or one for each output");
             for (size_t t = 0; t + 1 < begin.size(); ++t) {
               const int64_t first = begin.data()[t], n = begin.data()[t + 1] - first;
               require(n > 0 && first + n <= int64_t(n_nodes), "a tree has at least one node, and they cover the arrays");
@@ -1273,6 +1385,7 @@ NB_MODULE(SAPWOOD_MODULE, m) {
                               missing_left.data(),
                               value.data(),
                               int64_t(begin.size()) - 1,
+                              vectors ? n_outputs : 1,
                               n_levels ? n_levels->data() : nullptr,
                               n_levels ? bin->data() : nullptr,
                               n_levels ? reinterpret_cast<const LevelSet*>(sets->data()) : nullptr};

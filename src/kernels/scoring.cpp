@@ -7,6 +7,7 @@
 #include "binning.hpp"
 #include "leafsets.hpp"
 #include "pool.hpp"
+#include "simd.hpp"
 
 namespace sapwood {
 namespace {
@@ -86,11 +87,15 @@ int64_t item_size(char type) {
 
 }  // namespace
 
-Scorer::Scorer(const Trees& trees, int n_features, int n_outputs) : n_features_(n_features), n_outputs_(n_outputs) {
+Scorer::Scorer(const Trees& trees, int n_features, int n_outputs)
+    : n_features_(n_features),
+      n_outputs_(n_outputs),
+      n_values_(trees.n_values),
+      stride_(trees.n_values == 1 ? 1 : (trees.n_values + 3) / 4 * 4) {
   begin_.assign(trees.begin, trees.begin + trees.n_trees + 1);
   const int64_t n_nodes = begin_.back();
   nodes_.resize(n_nodes);
-  values_.assign(trees.value, trees.value + n_nodes);
+  values_.assign(trees.value, trees.value + n_nodes * n_values_);
   std::vector<std::vector<double>> cuts(n_features);
   for (int64_t i = 0; i < n_nodes; ++i) {
     const int f = trees.feature[i];
@@ -145,11 +150,11 @@ Scorer::Scorer(const Trees& trees, int n_features, int n_outputs) : n_features_(
     level_begin_.push_back(int64_t(level_list_.size()));
     const LeafNumbers numbers(n, [&](int i) { return std::pair(nodes[i].feature < 0 ? -1 : nodes[i].left, nodes[i].right); });
     const int64_t leaves_at = leaf_begin_.back();
-    leaf_values_.resize(leaves_at + numbers.count[0]);
+    leaf_values_.resize((leaves_at + numbers.count[0]) * stride_);
     std::vector<Strike> planes[kSetLeaves / kPlaneLeaves];
     for (int i = 0; i < n; ++i) {
       if (nodes[i].feature < 0) {
-        leaf_values_[leaves_at + numbers.first[i]] = values_[begin_[t] + i];
+        std::copy_n(&values_[(begin_[t] + i) * n_values_], n_values_, &leaf_values_[(leaves_at + numbers.first[i]) * stride_]);
       } else if (n_levels == 0) {
         Strike condition = strike(nodes[i]);
         numbers.visit_planes(nodes[i].left, [&](int plane, uint8_t leaves) {
@@ -158,7 +163,7 @@ Scorer::Scorer(const Trees& trees, int n_features, int n_outputs) : n_features_(
         });
       }
     }
-    leaf_begin_.push_back(int64_t(leaf_values_.size()));
+    leaf_begin_.push_back(leaves_at + numbers.count[0]);
     const int n_planes = n_levels > 0 ? 0 : (numbers.count[0] + kPlaneLeaves - 1) / kPlaneLeaves;
     for (int p = 0; p < n_planes; ++p) {
       strike_list_.insert(strike_list_.end(), planes[p].begin(), planes[p].end());
@@ -212,8 +217,27 @@ void Scorer::add_walking(const Source& source, int64_t begin, int64_t end, int64
   for (int64_t i = begin; i < end; ++i) {
     load_row(source, i, row);
     double* sums = out + i * n_outputs_;
-    for (int64_t t = first; t < last; ++t) sums[t % n_outputs_] += values_[begin_[t] + walk(t, row)];
+    for (int64_t t = first; t < last; ++t) {
+      const double* values = values_.data() + (begin_[t] + walk(t, row)) * n_values_;
+      double* to = n_values_ == 1 ? sums + t % n_outputs_ : sums;
+      for (int k = 0; k < n_values_; ++k) to[k] += values[k];
+    }
     unload_row(source, i, row);
+  }
+}
+
+// Adds the values of the leaves that n rows reach in a tree. Sums are (n_outputs, kRows) where a leaf has one value, else (kRows, stride).
+void Scorer::add_leaves(int64_t tree, const uint8_t* leaf, int n, double* sums) const {
+  const double* values = leaf_values_.data() + leaf_begin_[tree] * stride_;
+  if (n_values_ == 1) {
+    double* s = sums + tree % n_outputs_ * kRows;
+    for (int i = 0; i < n; ++i) s[i] += values[leaf[i]];
+    return;
+  }
+  for (int i = 0; i < n; ++i) {
+    double* s = sums + i * stride_;
+    const double* v = values + leaf[i] * stride_;
+    for (int k = 0; k < stride_; k += 4) store4(s + k, load4(s + k) + load4(v + k));
   }
 }
 
@@ -254,14 +278,15 @@ void Scorer::add_striking(const Source& source, int64_t begin, int64_t end, int6
   const int n_used = int(used_.size());
   std::vector<uint8_t> block(size_t(std::max(1, n_used)) * kRows);
   std::vector<uint8_t> missing(n_used);
-  std::vector<double> sums(size_t(n_outputs_) * kRows);
+  std::vector<double> sums(size_t(n_values_ == 1 ? n_outputs_ : stride_) * kRows);
+  const int row_step = n_values_ == 1 ? 1 : stride_, output_step = n_values_ == 1 ? kRows : 1;  // see add_leaves
   for (int64_t at = begin; at < end; at += kRows) {
     const int n = int(std::min<int64_t>(kRows, end - at));
     std::fill(missing.begin(), missing.end(), 0);
     bin_block(source, at, n, block.data(), missing.data());
     for (uint8_t& b : block) b ^= 0x80;  // so that a signed comparison orders them
     for (int k = 0; k < n_outputs_; ++k) {
-      for (int i = 0; i < n; ++i) sums[size_t(k) * kRows + i] = out[(at + i) * n_outputs_ + k];
+      for (int i = 0; i < n; ++i) sums[size_t(k) * output_step + i * row_step] = out[(at + i) * n_outputs_ + k];
     }
     // All ones for the rows that go right.
     auto ask = [&](const Strike& s, i8x32& right_x, i8x32& right_y) {
@@ -290,12 +315,10 @@ void Scorer::add_striking(const Source& source, int64_t begin, int64_t end, int6
         std::memcpy(leaf + 32, &b, sizeof b);
       }
       find_set_leaves(strike_list_.data(), plane_begin_.data() + tree_plane_[t], int(tree_plane_[t + 1] - tree_plane_[t]), ask, leaf);
-      const double* values = leaf_values_.data() + leaf_begin_[t];
-      double* s = sums.data() + size_t(t % n_outputs_) * kRows;
-      for (int i = 0; i < n; ++i) s[i] += values[leaf[i]];
+      add_leaves(t, leaf, n, sums.data());
     }
     for (int k = 0; k < n_outputs_; ++k) {
-      for (int i = 0; i < n; ++i) out[(at + i) * n_outputs_ + k] = sums[size_t(k) * kRows + i];
+      for (int i = 0; i < n; ++i) out[(at + i) * n_outputs_ + k] = sums[size_t(k) * output_step + i * row_step];
     }
   }
 }

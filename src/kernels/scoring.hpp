@@ -20,8 +20,9 @@ struct Trees {
   const int32_t* left;
   const int32_t* right;
   const uint8_t* missing_left;
-  const double* value;
+  const double* value;  // (n_nodes, n_values)
   int64_t n_trees;
+  int n_values;                       // 1: tree t counts for output t % n_outputs; n_outputs: every tree counts for all of them
   const int32_t* n_levels = nullptr;  // (n_features,) of a category; 0 for a number. Null where all are numbers
   const int32_t* set = nullptr;       // of each node on a category: which of the sets goes left
   const LevelSet* sets = nullptr;
@@ -40,7 +41,7 @@ class Scorer {
  public:
   Scorer(const Trees& trees, int n_features, int n_outputs);
 
-  // Adds the trees [first, last) to out, (n_rows, n_outputs): tree t counts for output t % n_outputs.
+  // Adds the trees [first, last) to out, (n_rows, n_outputs).
   void add(const Table& table, int64_t first, int64_t last, int n_threads, double* out) const;
   void add(const Lines& rows, int64_t first, int64_t last, int n_threads, double* out) const;
 
@@ -71,6 +72,7 @@ class Scorer {
   int symmetric_levels(const Walk* nodes, int64_t n) const;
   bool same_question(const Walk& a, const Walk& b) const;
   int64_t walk(int64_t tree, const double* row) const;
+  void add_leaves(int64_t tree, const uint8_t* leaf, int n, double* sums) const;
   template <class Source>
   void add_any(const Source& source, int64_t n_rows, int64_t first, int64_t last, int n_threads, double* out) const;
   template <class Source>
@@ -82,10 +84,12 @@ class Scorer {
   void bin_block(const Lines& rows, int64_t at, int n, uint8_t* block, uint8_t* missing) const;
 
   int n_features_, n_outputs_;
+  int n_values_;                // of a leaf
+  int stride_;                  // the same in whole vectors, where there are several
   bool strikes_ = true;         // whether all trees are small enough
   std::vector<int64_t> begin_;  // of each tree's nodes
   std::vector<Walk> nodes_;
-  std::vector<double> values_;
+  std::vector<double> values_;     // (n_nodes, n_values)
   std::vector<LevelSet> sets_;     // by bins, that of missing values included
   std::vector<int32_t> used_;      // features that any node asks for
   std::vector<int32_t> index_of_;  // (n_features,): of each among them, or -1
@@ -96,7 +100,7 @@ class Scorer {
   std::vector<int64_t> tree_plane_;   // (n_trees + 1,) first plane of each tree
   std::vector<Strike> level_list_;    // conditions of symmetric trees, from the root down
   std::vector<int64_t> level_begin_;  // (n_trees + 1,)
-  std::vector<double> leaf_values_;   // left to right
+  std::vector<double> leaf_values_;   // (n_leaves, stride), left to right
   std::vector<int64_t> leaf_begin_;
 };
 

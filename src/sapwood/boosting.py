@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 
@@ -16,10 +15,9 @@ from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.modes import Mode, Training
 from sapwood.sampling.rows import RowSampler
-from sapwood.trees.grower import TreeConfig, grow_tree
+from sapwood.strategies import Fit, TreePerOutput, tree_key
+from sapwood.trees.grower import TreeConfig
 from sapwood.trees.tree import Leaves
-
-MASK = (1 << 64) - 1
 
 
 @dataclass
@@ -49,14 +47,15 @@ def train(
     model: Model | None = None,
     sampler: RowSampler | None = None,
     mode: Mode | None = None,
+    strategy: TreePerOutput | None = None,
 ) -> Model:
     """Boost until `max_iter` rounds, or until a callback says stop. A given model goes on from where it is.
 
     Predictions are kept for the rows that are `watched`, too.
     """
-    sampler, mode = (sampler or RowSampler()).bind(rows.queries, rows.y), mode or Mode()
+    sampler, mode, strategy = (sampler or RowSampler()).bind(rows.queries, rows.y), mode or Mode(), strategy or TreePerOutput()
     if model is None:
-        model = Model(rows.pages.binning, loss.base_score(rows.y, rows.weight), loss.name, loss.link)
+        model = Model(rows.pages.binning, loss.base_score(rows.y, rows.weight), loss.name, loss.link, shared=strategy.shared)
     for part in (rows, *watched.values()):
         part.begin(model, loss, n_threads)
     loss, raw = rows.loss, rows.raw
@@ -68,22 +67,18 @@ def train(
         workspace, leaves = rows.pages.workspace(n_threads), Leaves(rows.pages.n_rows)
         config.rules.constrain(workspace, config.frontier.joint, rows.pages.binning.kinds)
         weight = np.ones(rows.pages.n_rows) if sampler.multiplies and rows.weight is None else rows.weight
+        strategy.begin(Fit(rows, weight, loss, sampler, workspace, leaves, seed, n_threads))
         for round_ in range(model.n_rounds, max_iter):
             for callback in callbacks:
                 callback.before_round(state)
-            config = state.config
             now = mode.before_round(round_)
             loss.before_round(tree_key(seed, len(model.trees)))
-            for output, records in enumerate(loss.records(rows.y, now, weight, n_threads, sampler.headroom)):
-                key = tree_key(seed, len(model.trees))
-                tree = grow_tree(workspace, rows.pages.binning, records, config, key, leaves, sampler.draw(records, key, n_threads))
-                if loss.renews_leaves:
-                    steps = leaves.by_group(partial(loss.leaf_values, rows.y, now, rows.weight, n_threads=n_threads))
-                    tree.value[leaves.nodes] = config.rules.shape_steps(steps, leaves.count, leaves.limits) * config.learning_rate
+            for tree in strategy.trees(now, len(model.trees), state.config):
+                outputs = model.outputs_of(len(model.trees))
                 model.append(tree)
-                leaves.add_values(tree.value[leaves.nodes], raw[output], n_threads)
+                leaves.add_values(tree.value[leaves.nodes], raw[outputs], n_threads)
                 for part in watched.values():
-                    part.pages.add_tree(tree, part.raw[output], n_threads)
+                    part.pages.add_tree(tree, part.raw[outputs], n_threads)
             mode.after_round(round_)
             state.n_rounds = round_ + 1
             # Every callback hears every round.
@@ -95,8 +90,3 @@ def train(
     mode.finish()
     rows.pages.finish(model)
     return model
-
-
-def tree_key(seed: int, tree: int) -> int:
-    """What tells one tree's randomness from another's."""
-    return (seed * 0x9E3779B97F4A7C15 + (tree + 1) * 0xBF58476D1CE4E5B9) & MASK

@@ -9,8 +9,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
 
-def check_numbers(y: Any, n_rows: int, name: str) -> np.ndarray:
-    """A target of finite numbers."""
+def check_numbers(y: Any, n_rows: int, name: str, several: bool = False) -> np.ndarray:
+    """A target of finite numbers, (n_rows,); or, if there may be several columns, (n_rows, n_outputs), where NaN means missing."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
     refuse_mask(y, name)
@@ -18,8 +18,12 @@ def check_numbers(y: Any, n_rows: int, name: str) -> np.ndarray:
         y = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=name, estimator=None)
     except ValueError as error:
         raise ValueError(f"{name} must be made of numbers: {error}") from None
-    y = column_or_1d(y, warn=True)
-    check_finite(y, name)
+    if not several or y.ndim != 2 or y.shape[1] <= 1:
+        y = column_or_1d(y, warn=True)
+        check_finite(y, name)
+    elif np.isinf(y).any():
+        row, column = np.argwhere(np.isinf(y))[0]
+        raise ValueError(f"Input {name} contains infinity: {np.isinf(y).sum()} in all, the first in row {row}, column {column}")
     check_length(y, n_rows, name)
     return np.ascontiguousarray(y)
 

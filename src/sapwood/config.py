@@ -19,6 +19,7 @@ from sapwood.losses.ranking import MEASURES
 from sapwood.losses.registry import REGISTERED
 from sapwood.modes import BOOSTING
 from sapwood.sampling.rows import SAMPLINGS
+from sapwood.strategies import STRATEGIES
 from sapwood.trees.frontier import FRONTIERS
 
 
@@ -57,7 +58,7 @@ CLASSIFICATION_LOSSES = {*TWO_CLASSES, *(old for old, new in OLDER_NAMES.items()
 
 COMMON = {
     "learning_rate": Parameter(0.1, [_positive(Real, "neither", 0)], "What each tree's leaf values are multiplied by."),
-    "max_iter": Parameter(100, [_positive(Integral)], "The number of rounds; a round is one tree, or one tree a class."),
+    "max_iter": Parameter(100, [_positive(Integral)], "The number of rounds; a round is one tree, or some for several outputs or more than two classes (multi_strategy, shared_trees)."),
     "max_leaf_nodes": Parameter(31, [_positive(Integral, low=2), None], "The most leaves of a tree; None for no limit."),
     "max_depth": Parameter(None, [_positive(Integral), None], "The most splits from root to leaf; None for no limit."),
     "min_samples_leaf": Parameter(20, [_positive(Integral)], "The fewest training rows in a leaf."),
@@ -112,6 +113,8 @@ COMMON = {
     "bin_sample_rows": Parameter(200_000, [_positive(Integral), None], "The most rows that decide on cut points; None: all, by a sketch of their quantiles."),
     "monotonic_method": Parameter("basic", [StrOptions({"basic", "neighbours"})], "How monotonic_cst is kept: basic: both sides of a split stay apart by the middle of their values; neighbours: leaves are bounded by the leaves next to them, which leaves more room and takes longer."),
     "tree_method": Parameter("hist", [StrOptions({"hist", "exact", "approx", "auto"})], "How splits are found: hist: on bins; exact: on every value; approx: on quantiles, weighted by hessians, proposed anew for each tree; auto: hist."),
+    "multi_strategy": Parameter("auto", [StrOptions(set(STRATEGIES))], "Several outputs, or more than two classes: one_output_per_tree: each has its own trees; multi_output_tree: trees are shared, their leaves hold a value for each; auto: shared by classes and quantiles."),
+    "shared_trees": Parameter("auto", [_positive(Integral, high=1000, closed="both"), StrOptions({"auto"})], "Shared trees in a round; auto: 1 below 10,000 rows, then n_outputs - 1, at most 3."),
     "approx_proposal": Parameter("global", [StrOptions({"global", "local"})], "tree_method='approx': whether max_bins quantiles are proposed once for a tree or again for each node."),
 }  # fmt: skip
 

@@ -26,7 +26,7 @@ class Training:
     def add(self, tree: int, factor: float) -> None:
         """Add a factor times a tree of the model to all raw predictions."""
         for pages, raw in self.rows:
-            pages.add_tree(self.model.trees[tree], raw[tree % self.model.n_outputs], self.n_threads, factor)
+            pages.add_tree(self.model.trees[tree], raw[self.model.outputs_of(tree)], self.n_threads, factor)
 
 
 class Mode:
@@ -87,7 +87,7 @@ class Dart(Mode):
         new = list(self._trees(round_))
         self.values += [model.trees[tree].value.copy() for tree in new]
         self.factors += [[] for _ in new]
-        k = len(self.dropped) // model.n_outputs
+        k = len(self.dropped) // model.trees_per_round
         if k == 0:
             return
         for tree in new:
@@ -108,7 +108,7 @@ class Dart(Mode):
         model.changed()
 
     def _trees(self, round_: int) -> range:
-        k = self.training.model.n_outputs
+        k = self.training.model.trees_per_round
         return range(round_ * k, (round_ + 1) * k)
 
     def _scale(self, tree: int, round_: int, factor: float) -> None:

@@ -28,12 +28,14 @@ from sapwood.modes import Dart, Forest, Mode
 from sapwood.resolve import Features, Wanted
 from sapwood.sampling.features import ByColumn, FeaturePolicy
 from sapwood.sampling.rows import BayesianBootstrap, MinimalVariance, OneSide, RowSampler, Stratified, Uniform, WholeQueries
+from sapwood.strategies import SharedTrees, TreePerOutput
 from sapwood.trees.frontier import FRONTIERS
 from sapwood.trees.grower import TreeConfig
 from sapwood.trees.monotone import METHODS
 from sapwood.trees.rules import Rules
 
 MIN_HESSIAN = 1e-3  # of a leaf, for every loss
+MANY_ROWS = 10_000  # from here on several shared trees a round do not overfit
 AUTO_LEVELS = MAX_LEVELS  # of a category that is split by sets of them: with more, some would share a bin, and sets fit noise
 MAX_COMBINATIONS = 256
 
@@ -255,6 +257,31 @@ def make_row_sampler(e: Any) -> RowSampler:
     if e.subsample == 1:
         return RowSampler()
     return whole(e.subsample) if e.sampling == "uniform" else MinimalVariance(e.subsample)
+
+
+def make_strategy(e: Any, loss: Loss, n_rows: int, previous: Model | None) -> TreePerOutput:
+    shared = 0
+    shares = loss.alike if e.multi_strategy == "auto" else e.multi_strategy == "multi_output_tree"
+    if loss.n_outputs > 1 and shares:
+        if e.shared_trees != "auto":
+            shared = int(e.shared_trees)
+        elif previous is not None and previous.shared:
+            shared = previous.shared
+        else:
+            shared = 1 if e.boosting == "forest" or n_rows < MANY_ROWS else min(loss.n_outputs - 1, 3)
+    if shared and e.path_smooth:
+        raise ValueError(
+            f"path_smooth={e.path_smooth} and multi_strategy={e.multi_strategy!r} do not go together where outputs share trees: "
+            "a parent has no value for each of them; use multi_strategy='one_output_per_tree'"
+        )
+    if shared > 1 and e.boosting == "forest":
+        raise ValueError(f"boosting='forest' and shared_trees={e.shared_trees} do not go together: a round is one tree")
+    if previous is not None and previous.shared != shared:
+        raise ValueError(
+            f"warm_start goes on with {previous.shared or 'no'} shared tree(s) a round, but multi_strategy={e.multi_strategy!r} and "
+            f"shared_trees={e.shared_trees!r} mean {shared or 'none'}"
+        )
+    return SharedTrees(shared) if shared else TreePerOutput()
 
 
 def make_mode(e: Any) -> Mode:

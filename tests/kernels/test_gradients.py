@@ -406,8 +406,15 @@ class TestAddLeafValues:
         kernels.add_leaf_values(leaf.view(np.uint8), leaf.itemsize, values, raw, 2)
         np.testing.assert_array_equal(raw, expected)
 
+    def test_adds_a_value_for_each_output(self, kernels):
+        rng = np.random.default_rng(1)
+        leaf, values, raw = rng.integers(0, 9, 20_001).astype(np.uint8), rng.normal(size=(9, 3)), rng.normal(size=(3, 20_001))
+        expected = raw + values[leaf].T
+        kernels.add_leaf_values(leaf, 1, values, raw, 2)
+        np.testing.assert_array_equal(raw, expected)
+
     def test_bad_arguments(self, kernels):
         leaf, values, raw = np.zeros(4, dtype=np.uint8), np.zeros(2), np.zeros(4)
-        for size, out in ((3, raw), (2, raw), (1, raw[:3])):
+        for size, out in ((3, raw), (2, raw), (1, raw[:3]), (1, np.zeros((3, 4))), (1, np.zeros((0, 4))), (1, np.zeros((4, 2)).T)):
             with pytest.raises(ValueError):
                 kernels.add_leaf_values(leaf, size, values, out, 1)

@@ -8,8 +8,8 @@ from tests.reference import predict as twin
 INF = np.inf
 
 
-def random_tree(rng, n_leaves, n_features, thresholds):
-    """A tree of random shape; its thresholds are drawn from a list."""
+def random_tree(rng, n_leaves, n_features, thresholds, n_values=None):
+    """A tree of random shape; its thresholds are drawn from a list. Its leaves hold one value, or several."""
     n_nodes = 2 * n_leaves - 1
     feature, left, right = np.full(n_nodes, -1, dtype=np.int32), np.zeros(n_nodes, dtype=np.int32), np.zeros(n_nodes, dtype=np.int32)
     leaves, n = [0], 1
@@ -26,7 +26,7 @@ def random_tree(rng, n_leaves, n_features, thresholds):
         left=left,
         right=right,
         missing_left=rng.integers(0, 2, n_nodes).astype(np.uint8),
-        value=np.where(feature < 0, rng.normal(size=n_nodes), 0.0),
+        value=np.where(feature < 0, rng.normal(size=n_nodes if n_values is None else (n_values, n_nodes)), 0.0).T.copy(),
     )
 
 
@@ -168,6 +168,30 @@ class TestScorer:
             np.testing.assert_array_equal(sums[threaded], sums[0])
             np.testing.assert_array_equal(leaves[threaded], leaves[0])
 
+    @pytest.mark.parametrize("n_leaves", [1, 8, 31, 64, 100])  # above 64, walking
+    @pytest.mark.parametrize("n_outputs", [2, 3, 4, 5, 8, 26])  # whole vectors of four, and not
+    def test_a_value_for_each_output(self, kernels, n_leaves, n_outputs):
+        rng = np.random.default_rng(n_leaves)
+        x = table(rng, 150, 4)
+        trees = [random_tree(rng, n_leaves, 4, thresholds_for(rng, x), n_outputs) for _ in range(6)]
+        check(kernels, trees, x, n_outputs)
+        check(kernels, trees, x[:5], n_outputs)
+        check(kernels, trees, x, n_outputs, 1, 4, n_threads=2)
+
+    def test_symmetric_trees_with_a_value_for_each_output(self, kernels):
+        rng = np.random.default_rng(12)
+        x = table(rng, 100, 3)
+        inner = np.repeat(rng.choice(thresholds_for(rng, x), 3), [1, 2, 4])
+        tree = twin.Tree(
+            feature=np.append(np.repeat([2, 0, 1], [1, 2, 4]), np.full(8, -1)).astype(np.int32),
+            threshold=np.append(inner, np.zeros(8)),
+            left=np.append(2 * np.arange(7) + 1, np.zeros(8)).astype(np.int32),
+            right=np.append(2 * np.arange(7) + 2, np.zeros(8)).astype(np.int32),
+            missing_left=np.repeat([1, 0, 1, 0], [1, 2, 4, 8]).astype(np.uint8),
+            value=rng.normal(size=(15, 5)),
+        )
+        check(kernels, [tree], x, 5)
+
     def test_no_rows_or_no_trees(self, kernels):
         tree = random_tree(np.random.default_rng(9), 5, 2, np.zeros(1))
         make_scorer(kernels, [tree], 2).add(np.empty((0, 2)), 0, 1, np.empty((0, 1)), 1)
@@ -228,6 +252,12 @@ class TestMalformedTrees:
         with pytest.raises(ValueError):
             kernels.Scorer(**arguments)
 
+    @pytest.mark.parametrize("shape", [(5, 2), (5, 4), (4, 3), (10,), (0,)])
+    def test_values_for_other_outputs(self, kernels, shape):
+        kernels.Scorer(**{**self.tree(), "n_outputs": 3, "value": np.zeros((5, 3))})
+        with pytest.raises(ValueError):
+            kernels.Scorer(**{**self.tree(), "n_outputs": 3, "value": np.zeros(shape)})
+
     @pytest.mark.parametrize("begin", [[], [0, 0, 5], [0, 5, 5], [0, 6, 5], [0, -1, 5]])
     def test_begin(self, kernels, begin):
         with pytest.raises(ValueError):
@@ -280,6 +310,14 @@ class TestAddTree:
         expected = twin.add([tree], x[some], raw[some, None].copy())[:, 0]
         kernels.add_tree(page.reshape(-1), n_rows, width, stride, missing_bin, *nodes, raw, n_threads)
         np.testing.assert_array_equal(raw[some], expected)
+        # A value for each output, to some columns of a larger array.
+        values, planes = rng.normal(size=(len(tree.feature), 3)), rng.normal(size=(3, n_rows + 9))
+        before = planes.copy()
+        part = planes[:, 4 : 4 + n_rows]
+        kernels.add_tree(page.reshape(-1), n_rows, width, stride, missing_bin, *nodes[:-1], values, part, n_threads)
+        expected = twin.add([tree._replace(value=values)], x[some], before[:, 4 : 4 + n_rows].T[some].copy())
+        np.testing.assert_array_equal(part.T[some], expected)
+        np.testing.assert_array_equal(planes[:, [0, 1, 2, 3, -5, -4, -3, -2, -1]], before[:, [0, 1, 2, 3, -5, -4, -3, -2, -1]])
 
     @pytest.mark.parametrize(
         "change",
@@ -293,6 +331,9 @@ class TestAddTree:
             {"left": np.array([0, 0, 0], dtype=np.int32)},
             {"right": np.array([3, 0, 0], dtype=np.int32)},
             {"value": np.zeros(2)},
+            {"value": np.zeros((3, 2))},
+            {"raw": np.zeros((2, 20))},
+            {"raw": np.zeros((20, 2)).T, "value": np.zeros((3, 2))},
             {"feature": np.empty(0, dtype=np.int32)},
         ],
         ids=lambda change: "-".join(change),

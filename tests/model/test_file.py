@@ -20,7 +20,7 @@ def model():
     x[:, 2] = rng.integers(0, 10, 150)
     categories = {"categorical_features": [2], "categorical_encoding": ["partition", "target"], "min_samples_level": 1, "cat_l2": 0.0}
     y = np.digitize(x[:, 0] + (x[:, 2] % 3 - 1) + rng.normal(size=150), [-0.5, 0.5])
-    return BoostingClassifier(max_iter=3, max_leaf_nodes=5, **categories).fit(x, y).model_
+    return BoostingClassifier(max_iter=3, max_leaf_nodes=5, multi_strategy="one_output_per_tree", **categories).fit(x, y).model_
 
 
 @pytest.fixture(scope="module")
@@ -179,6 +179,21 @@ class TestCraftedArrays:
         arrays, about = parts
         arrays["begin"][1] = 0
         refuse(arrays, about, "no nodes")
+
+    @pytest.mark.parametrize("shared", [True, None, -1, 1, 1001, 0.0, "0", [0]])
+    def test_what_a_round_is(self, parts, shared):
+        arrays, about = parts
+        refuse(arrays, {**about, "shared": shared}, "shared trees|another number of values")
+
+    def test_values_for_each_output(self, parts):
+        arrays, about = parts
+        n = len(arrays["value"])
+        assert Model.from_bytes(pack({**arrays, "value": np.zeros((n, 3))}, {**about, "shared": 1, "best_round": 9})).n_rounds == 9
+        for shape, shared in (((n, 3), 0), ((n, 2), 1), ((n, 4), 1), ((n, 0), 1), ((n, 1), 1), ((n, 3, 1), 1)):
+            refuse({**arrays, "value": np.zeros(shape)}, {**about, "shared": shared}, "value")
+        refuse({**arrays, "value": np.zeros((n - 1, 3))}, {**about, "shared": 1}, "another length")
+        refuse({**arrays, "value": np.full((n, 3), np.nan)}, {**about, "shared": 1}, "not finite")
+        refuse({**arrays, "value": np.zeros((n, 3))}, {**about, "shared": 2}, "round is not whole")
 
     def test_half_a_round(self, parts):
         arrays, about = parts

@@ -11,7 +11,7 @@ class Tree(NamedTuple):
     left: np.ndarray
     right: np.ndarray
     missing_left: np.ndarray
-    value: np.ndarray
+    value: np.ndarray  # (n_nodes,) or (n_nodes, n_outputs)
     bin: np.ndarray | None = None  # of a node on a category: the number of its set
     sets: np.ndarray | None = None  # (n_sets, 8) uint32
 
@@ -40,5 +40,8 @@ def add(trees, x, out, first=0, n_levels=None):
     """Add the trees' values to out, (n_rows, n_outputs), one tree after the other; the first of them is tree number `first`."""
     reached = leaves(trees, x, n_levels)
     for t, tree in enumerate(trees):
+        if tree.value.ndim == 2:
+            out += tree.value[reached[:, t]]
+            continue
         out[:, (first + t) % out.shape[1]] += tree.value[reached[:, t]]
     return out

@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sapwood import BoostingClassifier, BoostingRegressor
-from sapwood.boosting import tree_key
 from sapwood.data.binning import Binning
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
 from sapwood.losses import LOSSES
 from sapwood.losses.logistic import LogLoss
 from sapwood.sampling.features import FeaturePolicy
+from sapwood.strategies import tree_key
 from sapwood.trees.frontier import FRONTIERS
 from sapwood.trees.grower import TreeConfig, grow_tree
 from sapwood.trees.rules import Rules

@@ -120,13 +120,13 @@ class Pages:
         return Pages(self.binning, self.storage, pages, self.missing, self.width)
 
     def add_tree(self, tree: Tree, raw: np.ndarray, n_threads: int, factor: float = 1.0) -> None:
-        """Add one tree's values, times a factor, to the raw predictions, (n_rows,)."""
+        """Add one tree's values, times a factor, to the raw predictions, (n_outputs of the tree, n_rows)."""
         start = 0
         value = tree.value if factor == 1.0 else tree.value * factor
         nodes = (tree.feature, tree.bin, tree.left, tree.right, tree.missing_left, value)
         for page in self.pages:
             shape = page.n_rows, self.width, page.codes.shape[2], self.binning.missing_bins
-            out = raw[start : start + page.n_rows]
+            out = raw[:, start : start + page.n_rows]
             stored = self.storage.places, page.lists
             kernels.add_tree(page.codes.reshape(-1), *shape, *nodes, out, n_threads, *stored, self.binning.kinds, tree.sets)
             start += page.n_rows

@@ -70,17 +70,18 @@ class SortedRows:
         return kernels.SortedTree(columns, n_values, n_threads, self.proposal, self.n_quantiles)
 
     def add_tree(self, tree: Tree, raw: np.ndarray, n_threads: int, factor: float = 1.0) -> None:
-        """Add one tree's values, times a factor, to the raw predictions, (n_rows,)."""
+        """Add one tree's values, times a factor, to the raw predictions, (n_outputs of the tree, n_rows)."""
         begin = np.array([0, len(tree.feature)], dtype=np.int64)
         nodes = tree.feature, tree.threshold, tree.left, tree.right, tree.missing_left, tree.value * factor
-        scorer = kernels.Scorer(begin, *nodes, self.table.n_features, 1)
+        scorer = kernels.Scorer(begin, *nodes, self.table.n_features, len(raw))
         for block in self.table.row_blocks():
-            if self.rows is None:
-                scorer.add(self.table.dense(block), 0, 1, raw[block, None], n_threads)
-            else:
-                a, b = np.searchsorted(self.rows, [block.start, block.stop])
-                chosen = self.table.dense(block)[self.rows[a:b] - block.start]
-                scorer.add(chosen, 0, 1, raw[a:b, None], n_threads)
+            at, x = block, self.table.dense(block)
+            if self.rows is not None:
+                at = slice(*np.searchsorted(self.rows, [block.start, block.stop]))
+                x = x[self.rows[at] - block.start]
+            out = np.ascontiguousarray(raw[:, at].T)
+            scorer.add(x, 0, 1, out, n_threads)
+            raw[:, at] = out.T
 
     def finish(self, model: Model) -> None:
         """Leave the model only the cut points that its trees use."""

@@ -34,7 +34,16 @@ from sapwood.inspection.recursion import recursion_of
 from sapwood.losses import Loss
 from sapwood.metrics import METRICS, Metric, as_metric
 from sapwood.model import Model
-from sapwood.plan import make_builder, make_encoding, make_mode, make_row_sampler, make_tree_config, refuse_categories, seen_levels
+from sapwood.plan import (
+    make_builder,
+    make_encoding,
+    make_mode,
+    make_row_sampler,
+    make_strategy,
+    make_tree_config,
+    refuse_categories,
+    seen_levels,
+)
 from sapwood.resolve import Features
 from sapwood.threads import resolve_threads
 
@@ -96,7 +105,8 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         ----------
         X : array or data frame of shape (n_rows, n_features)
             Numbers, bools, dates, times and categories. NaN, None and what is masked are missing.
-        y : array of shape (n_rows,)
+        y : array of shape (n_rows,), or (n_rows, n_outputs) for a regressor
+            With several columns NaN means that a target is missing: it counts for nothing.
         sample_weight : array of shape (n_rows,), optional
             Not negative; a row of weight 0 is as good as absent.
         X_val, y_val, sample_weight_val : optional
@@ -139,6 +149,10 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         part = self._part(given, table, y)
         if part.weight is not None and not part.weight.all():
             part = replace(part, rows=np.flatnonzero(part.weight))
+        if y.ndim == 2 and (missing := np.isnan(part.take(y)).all(axis=1)).any():  # a row without any target is as good as absent
+            part = replace(part, rows=part.take(np.arange(table.n_rows))[~missing])
+            if part.n_rows == 0:
+                raise ValueError("y has no row with a target: all are missing")
         if part.rows is not None and table.schema.categories and not previous:
             table = table.match(seen_levels(table, part.rows))
             part = replace(part, table=table)
@@ -155,7 +169,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         sets |= {name: self._given_validation(one, schema, loss) for name, one in watching.named_sets().items()}
 
         features = Features(table.n_features, schema.names)
-        ways = make_row_sampler(self), make_mode(self)
+        ways = make_row_sampler(self), make_mode(self), make_strategy(self, loss, part.n_rows, previous)
         forced = resolve.forced_splits(self.forced_splits, features)
         refuse_categories(schema, resolve.monotonic(self.monotonic_cst, features), forced, resolve.cut_points(self.cut_points, features))
         encoded = make_encoding(self, table, features, loss, y, part.weight, part.rows, seed, previous)

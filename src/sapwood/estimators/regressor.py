@@ -13,6 +13,7 @@ from sapwood import config
 from sapwood.estimators.base import BaseBoosting
 from sapwood.losses import REGRESSION, Loss
 from sapwood.losses.registry import find_loss
+from sapwood.losses.several import SeveralOutputs
 from sapwood.metrics.concordance import concordance_index, concordance_of_times
 from sapwood.model import Model
 from sapwood.threads import resolve_threads
@@ -48,7 +49,7 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
     """
 
     def predict(self, X: Any) -> np.ndarray:
-        """(n_rows,) float64: the predicted targets."""
+        """(n_rows,) float64: the predicted targets; (n_rows, n_outputs) where y had several columns."""
         return self._means(self._raw_predict(X))
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
@@ -63,14 +64,29 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
         return (concordance_index if self.model_.loss == "cox" else concordance_of_times)(y, self.predict(X))
 
     def _means(self, raw: np.ndarray) -> np.ndarray:
-        return self.model_.apply_link(np.ascontiguousarray(raw), resolve_threads(self.n_jobs))[:, 0]
+        means = self.model_.apply_link(np.ascontiguousarray(raw), resolve_threads(self.n_jobs))
+        return means[:, 0] if means.shape[1] == 1 else means
 
     def _targets(self, y: Any, n_rows: int, previous: Model | None) -> tuple[np.ndarray, Loss]:
         loss = find_loss(self.loss, REGRESSION, self)
-        return loss.read_targets(y, n_rows, "y"), loss
+        y = loss.read_targets(y, n_rows, "y")
+        if y.ndim == 2 and loss.n_outputs == 1 and not loss.survival:
+            loss = SeveralOutputs([find_loss(self.loss, REGRESSION, self) for _ in range(y.shape[1])])
+        if previous is not None and previous.n_outputs != loss.n_outputs:
+            raise ValueError(f"warm_start goes on with {previous.n_outputs} output(s), but y has {loss.n_outputs}")
+        self._n_columns = y.size // len(y)
+        return y, loss
 
     def _validation_targets(self, y: Any, n_rows: int, name: str = "y_val") -> np.ndarray:
-        return find_loss(self.loss, REGRESSION, self).read_targets(y, n_rows, name)
+        y = find_loss(self.loss, REGRESSION, self).read_targets(y, n_rows, name)
+        if y.size // max(1, len(y)) != self._n_columns:
+            raise ValueError(f"{name} has {y.size // len(y)} column(s), but y has {self._n_columns}")
+        return y
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
 
     def _original_targets(self, y: np.ndarray) -> np.ndarray:
         return y

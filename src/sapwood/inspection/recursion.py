@@ -53,21 +53,21 @@ def expected_raw(model: Model, points: np.ndarray, columns: np.ndarray) -> np.nd
         if all(c in at for c in own):
             lookup = model.encoding.lookups.get(feature)
             known[feature] = points[:, at[own[0]]] if lookup is None else lookup.read([points[:, at[c]] for c in own])
-    k = model.n_outputs
     raw = np.repeat(model.base_score[:, None], len(points), axis=1)
-    for t, tree in enumerate(model.trees[: model.n_rounds_used * k]):
-        raw[t % k] += _expected_value(tree, known, model.binning.is_category(tree.feature))
+    for t, tree in enumerate(model.trees[: model.n_rounds_used * model.trees_per_round]):
+        raw[model.outputs_of(t)] += _expected_value(tree, known, model.binning.is_category(tree.feature))
     return raw
 
 
 def _expected_value(tree: Tree, known: dict[int, np.ndarray], by_levels: np.ndarray) -> Any:
+    """(n_outputs of the tree, n_points), or what adds up to it."""
     share: dict[int, Any] = {0: 1.0}  # of each point that reaches a node: a number while all points have the same
     total: Any = 0.0
     part: Any
     for node, feature in enumerate(tree.feature):  # parents come first
         here = share.pop(node)
         if feature < 0:
-            total = total + here * tree.value[node]
+            total = total + here * tree.value[node].reshape(-1, 1)
             continue
         left, right = tree.left[node], tree.right[node]
         if feature in known:

@@ -99,7 +99,7 @@ class Loss:
 
     def read_targets(self, y: Any, n_rows: int, name: str) -> np.ndarray:
         """What the user gave as y (or y_val: its name), as an array of a row a target."""
-        return check_numbers(y, n_rows, name)
+        return check_numbers(y, n_rows, name, several=True)
 
     def bind(self, queries: Queries | None) -> Loss:
         """The loss for certain rows: itself, unless it looks at rows together and so must know which."""
@@ -116,6 +116,11 @@ class Loss:
         return y[None] if y.ndim == 1 else np.ascontiguousarray(y.T)
 
     # What training asks for
+
+    @property
+    def alike(self) -> bool:
+        """Whether outputs are of one kind (classes, quantiles): they share trees unless the user says otherwise."""
+        return self.link in ("softmax", "sorted")
 
     @property
     def has_values(self) -> bool:
@@ -185,7 +190,7 @@ class Loss:
     ) -> Iterator[Records]:
         """The fixed-point gradients and hessians of each output, with room for them to grow by a factor."""
         single = self.constant_hessian and weight is None
-        for gradient, hessian in zip(*self.weighted_gradients(y, raw, weight, n_threads), strict=True):
+        for k, (gradient, hessian) in enumerate(zip(*self.weighted_gradients(y, raw, weight, n_threads), strict=True)):
             if not hessian.min() >= 0 and not np.isnan(hessian).any():
                 row = int(hessian.argmin())
                 raise ValueError(
@@ -195,7 +200,7 @@ class Loss:
             scale = Scale.covering(
                 *self._finite(kernels.array_extent(gradient, hessian, n_threads)), constant_hessian=single, headroom=headroom
             )
-            out = Records(self._memory(1, len(y) * scale.record_size)[0], len(y), scale)
+            out = Records(self._memory(self.n_outputs, len(y) * scale.record_size)[k], len(y), scale)
             given = gradient, None if single else hessian
             out.sums = kernels.array_records(*given, scale.gradient, scale.hessian, out.data, n_threads)
             yield out
@@ -222,8 +227,21 @@ class Loss:
         n_leaves: int,
         n_threads: int,
     ) -> np.ndarray:
-        """(n_leaves,) float64: the best step of each leaf, where `renews_leaves`."""
+        """(n_leaves,) float64, or (n_leaves, n_outputs): the best step of each leaf, where `renews_leaves`."""
         raise TypeError(f"{type(self).__name__} does not renew leaves")
+
+    def leaf_values_of(
+        self,
+        output: int,
+        y: np.ndarray,
+        raw: np.ndarray,
+        weight: np.ndarray | None,
+        leaf_of_row: np.ndarray,
+        n_leaves: int,
+        n_threads: int,
+    ) -> np.ndarray:
+        """(n_leaves,) float64: the same for a tree of one output."""
+        return self.leaf_values(y, raw, weight, leaf_of_row, n_leaves, n_threads)
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> float:
         """The weighted mean loss."""

@@ -18,8 +18,9 @@ from sapwood.losses.registry import is_name
 
 SCHEMA = 1
 MAX_CUTS = 254  # of a feature: its bins, and one for missing values, are bytes
+MAX_SHARED = 1000  # trees of a round whose leaves hold a value for each output
 
-# name: (dtype, which arrays share its length)
+# name: (dtype, which arrays share its length); a value is one number for each node, or one for each node and output
 ARRAYS = {
     "base_score": ("float64", "outputs"),
     "cuts": ("float64", "cuts"),
@@ -76,7 +77,7 @@ def _digest(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> str:
     """A hash of everything: what tells a damaged file that still makes sense."""
     digest = hashlib.sha256(_as_json(about).encode())
     for name in ARRAYS:
-        digest.update(f"{name} {len(arrays[name])} ".encode())
+        digest.update(f"{name} {' '.join(map(str, arrays[name].shape))} ".encode())
         digest.update(arrays[name].data)
     return digest.hexdigest()
 
@@ -94,8 +95,9 @@ def _check(arrays: dict[str, np.ndarray], about: Any) -> None:
     lengths: dict[str, int] = {}
     for name, (dtype, kind) in ARRAYS.items():
         array = arrays[name]
-        shape = (len(array), WIDE[name]) if name in WIDE and array.ndim > 0 else (array.size,)
-        _require(array.dtype == dtype and array.shape == shape, f"{name} is not a list of {dtype}")
+        wide = name == "value" and about.get("shared") != 0
+        shape = (len(array), WIDE[name]) if name in WIDE and array.ndim > 0 else array.shape[:2] if wide else (array.size,)
+        _require(array.dtype == dtype and array.ndim > 0 and array.shape == shape, f"{name} is not a list of {dtype}")
         _require(lengths.setdefault(kind, len(array)) == len(array), f"{name} has another length than its fellows")
     stated = {name: value for name, value in about.items() if name != "sha256"}
     _require(about.get("sha256") == _digest(arrays, stated), "its checksum is another")
@@ -114,8 +116,12 @@ def _check(arrays: dict[str, np.ndarray], about: Any) -> None:
         encoding.check(Schema.from_json(about.get("features"), encoding.n_columns))
     except ValueError as error:
         _require(False, f"its features: {error}")
-    _require((len(arrays["begin"]) - 1) % len(arrays["base_score"]) == 0, "a round is not whole")
-    n_rounds, best = (len(arrays["begin"]) - 1) // len(arrays["base_score"]), about.get("best_round")
+    n_outputs, shared = len(arrays["base_score"]), about.get("shared")
+    _require(type(shared) is int and 0 <= shared <= MAX_SHARED, "the number of shared trees is out of range")
+    _require(arrays["value"].shape[1:] == ((n_outputs,) if shared else ()), "leaves hold another number of values")
+    n_rounds, rest = divmod(len(arrays["begin"]) - 1, shared or n_outputs)
+    _require(rest == 0, "a round is not whole")
+    best = about.get("best_round")
     _require(best is None or (type(best) is int and 0 <= best <= n_rounds), "best_round is out of range")
     _check_nodes(arrays, len(arrays["cuts_begin"]) - 1)
 

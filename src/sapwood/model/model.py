@@ -24,17 +24,20 @@ IMPORTANCES = ("gain", "split", "cover")
 class Model:
     """What training makes, and all that prediction needs.
 
-    Tree t of the list counts for output t % n_outputs; a round is n_outputs trees. `best_round` is how many rounds prediction uses;
-    `schema` is what the features were: a table is matched against it before it comes here.
+    A round is one tree for each output in turn; or, where `shared` is not 0, so many trees whose leaves hold a value for each output.
+    `best_round` is how many rounds prediction uses; `schema` is what the features were: a table is matched against it before it comes here.
     """
 
-    def __init__(self, binning: Binning, base_score: np.ndarray, loss: str, link: str, trees: list[Tree] | None = None) -> None:
+    def __init__(
+        self, binning: Binning, base_score: np.ndarray, loss: str, link: str, trees: list[Tree] | None = None, shared: int = 0
+    ) -> None:
         self.binning = binning
         self.schema = Schema(binning.n_features)
         self.encoding = Encoding(binning.n_features)
         self.base_score = base_score  # (n_outputs,) float64
         self.loss = loss
         self.link = link
+        self.shared = shared
         self.trees: list[Tree] = trees or []
         self.best_round: int | None = None
         self._scorer: tuple[int, kernels.Scorer] | None = None
@@ -50,7 +53,15 @@ class Model:
     @property
     def n_rounds(self) -> int:
         """Rounds of training."""
-        return len(self.trees) // self.n_outputs
+        return len(self.trees) // self.trees_per_round
+
+    @property
+    def trees_per_round(self) -> int:
+        return self.shared or self.n_outputs
+
+    def outputs_of(self, tree: int) -> slice:
+        """The outputs that a tree of the list counts for."""
+        return slice(None) if self.shared else slice(tree % self.n_outputs, tree % self.n_outputs + 1)
 
     @property
     def n_rounds_used(self) -> int:
@@ -102,7 +113,7 @@ class Model:
     def _add_rounds(self, table: Table, raw: np.ndarray, first: int, last: int, n_threads: int) -> np.ndarray:
         if not self.trees:
             return raw
-        k = self.n_outputs
+        k = self.trees_per_round
         self.encoding.apply(table).score(self.scorer(), first * k, last * k, raw, n_threads)
         return raw
 
@@ -115,7 +126,7 @@ class Model:
         """(n_outputs, n_rows) float64: the raw predictions for rows with all trees so far."""
         raw = np.repeat(self.base_score[:, None], rows.n_rows, axis=1)
         for t, tree in enumerate(self.trees):
-            rows.add_tree(tree, raw[t % self.n_outputs], n_threads)
+            rows.add_tree(tree, raw[self.outputs_of(t)], n_threads)
         return raw
 
     def importances(self, kind: str = "gain") -> np.ndarray:
@@ -124,7 +135,7 @@ class Model:
         if kind not in IMPORTANCES:
             raise ValueError(f"kind={kind!r} is unknown; choose from {', '.join(IMPORTANCES)}")
         totals = np.zeros(self.n_features)
-        for tree in self.trees[: self.n_rounds_used * self.n_outputs]:
+        for tree in self.trees[: self.n_rounds_used * self.trees_per_round]:
             inner = tree.feature >= 0
             amounts = {"gain": tree.gain, "split": np.ones(len(inner)), "cover": tree.count.astype(np.float64)}[kind]
             np.add.at(totals, tree.feature[inner], amounts[inner])
@@ -137,10 +148,11 @@ class Model:
             "cuts": self.binning.cuts,
             "cuts_begin": self.binning.begin,
             "kinds": np.zeros(self.n_features) if self.binning.kinds is None else self.binning.kinds,
+            "value": np.empty((0, self.n_outputs) if self.shared else 0),  # of no trees
             **self.encoding.arrays(),
             **self.arrays(),
         }
-        about = {"loss": self.loss, "link": self.link, "best_round": self.best_round}
+        about = {"loss": self.loss, "link": self.link, "shared": self.shared, "best_round": self.best_round}
         return file.pack(arrays, {**about, "features": self.schema.to_json(), "encoding": self.encoding.to_json()})
 
     @classmethod
@@ -151,7 +163,7 @@ class Model:
         binning = Binning([cuts[a:b] for a, b in itertools.pairwise(begin)], arrays["kinds"] if arrays["kinds"].any() else None)
         trees = [Tree(**{name: arrays[name][a:b] for name in Tree.names()}) for a, b in itertools.pairwise(arrays["begin"])]
         _hand_out_sets(trees, binning, arrays["sets"])
-        model = cls(binning, arrays["base_score"], about["loss"], about["link"], trees)
+        model = cls(binning, arrays["base_score"], about["loss"], about["link"], trees, about["shared"])
         model.best_round = about.get("best_round")
         model.encoding = Encoding.from_data(about["encoding"], arrays, binning.n_features)
         model.schema = Schema.from_json(about["features"], model.encoding.n_columns)

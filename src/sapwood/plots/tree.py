@@ -64,10 +64,10 @@ def _title(estimator: Any, tree: int) -> str:
     model = estimator.model_
     title = f"Tree {tree} of {len(model.trees)}"
     if model.n_outputs > 1:
+        title += f": round {tree // model.trees_per_round + 1}"
+    if model.n_outputs > 1 and not model.shared:
         k = tree % model.n_outputs
-        title += f": round {tree // model.n_outputs + 1}, " + (
-            f"class {estimator.classes_[k]}" if hasattr(estimator, "classes_") else f"output {k}"
-        )
+        title += f", class {estimator.classes_[k]}" if hasattr(estimator, "classes_") else f", output {k}"
     return title
 
 

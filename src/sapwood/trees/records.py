@@ -60,6 +60,11 @@ class Records:
     n_rows: int
     scale: Scale
     sums: tuple[int, int, int] = (0, 0, 0)
+    rows: np.ndarray | None = None  # those with a target, ascending int64; None for all
+
+    def gradients(self, rows: np.ndarray) -> np.ndarray:
+        """(n,) int64: of these rows."""
+        return self.data.view(np.int32)[:: self.scale.record_size // 4][rows].astype(np.int64)
 
     def format(self) -> Format:
         """How histograms of these records hold their sums: as precisely as the words allow, exactly where they can."""

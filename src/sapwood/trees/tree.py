@@ -25,7 +25,7 @@ class Tree:
     left: np.ndarray  # (n_nodes,) int32
     right: np.ndarray  # (n_nodes,) int32
     missing_left: np.ndarray  # (n_nodes,) uint8
-    value: np.ndarray  # (n_nodes,) float64: 0 but in leaves
+    value: np.ndarray  # (n_nodes,) float64, or (n_nodes, n_outputs) where leaves hold a value for each: 0 but in leaves
     gain: np.ndarray  # (n_nodes,) float64: 0 in leaves
     count: np.ndarray  # (n_nodes,) int64: training rows
     sets: np.ndarray = field(default_factory=lambda: np.empty((0, 8), dtype=np.uint32))  # (n_sets, 8): 256 bits, one for each level
@@ -59,7 +59,7 @@ class Leaves:
         self.data = self.memory[: self.n_rows * self.size]
 
     def add_values(self, values: np.ndarray, raw: np.ndarray, n_threads: int) -> None:
-        """Add each row's leaf value, of (n_leaves,) float64, to its raw prediction."""
+        """Add each row's leaf value, of (n_leaves,) or (n_leaves, n_outputs), to its raw prediction, (n_rows,) or (n_outputs, n_rows)."""
         kernels.add_leaf_values(self.data, self.size, values, raw, n_threads)
 
     @property
@@ -68,15 +68,15 @@ class Leaves:
         return self.data.view({1: np.uint8, 2: np.uint16, 4: np.uint32}[self.size])
 
     def by_group(self, of_leaves: Callable[[np.ndarray, int], np.ndarray]) -> np.ndarray:
-        """(n_leaves,) values from a function of (the leaf of each row, number of leaves), asked for groups where leaves form some."""
+        """(n_leaves, ...) values from a function of (the leaf of each row, number of leaves), asked for groups where leaves form some."""
         if self.groups is None:
             return of_leaves(self.of_row, len(self.nodes))
         return of_leaves(self.groups[self.of_row], int(self.groups.max()) + 1)[self.groups]
 
     def joined(self, of_leaves: np.ndarray) -> np.ndarray:
-        """(n_leaves,) the sums of each one's group."""
+        """(n_leaves, ...) the sums of each one's group."""
         if self.groups is None:
             return of_leaves
-        total = np.zeros(len(of_leaves), dtype=of_leaves.dtype)
+        total = np.zeros_like(of_leaves)
         np.add.at(total, self.groups, of_leaves)
         return total[self.groups]

@@ -1,0 +1,157 @@
+"""How the gradients of several outputs become trees: one tree for each output, or trees that all outputs share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sapwood import kernels
+from sapwood.losses import Loss
+from sapwood.sampling.rows import RowSampler
+from sapwood.trees.grower import TreeConfig, grow_tree
+from sapwood.trees.records import Records, Scale
+from sapwood.trees.rules import Rules
+from sapwood.trees.tree import Leaves, Tree
+
+if TYPE_CHECKING:
+    from sapwood.boosting import Rows
+
+MASK = (1 << 64) - 1
+MIXED_ROWS = 1024  # whose gradients make a mix
+DRAWS = 12  # the sum of twelve uniform numbers, less six, is about a standard normal one
+
+
+@dataclass
+class Fit:
+    """What the trees of a fit grow on."""
+
+    rows: Rows
+    weight: np.ndarray | None  # (n_rows,) float64: of rows where gradients are taken
+    loss: Loss
+    sampler: RowSampler
+    workspace: kernels.GrowingTree
+    leaves: Leaves  # of the tree grown last
+    seed: int
+    n_threads: int
+
+    def records(self, now: np.ndarray) -> Iterator[Records]:
+        return self.loss.records(self.rows.y, now, self.weight, self.n_threads, self.sampler.headroom)
+
+    def grow(self, records: Records, config: TreeConfig, key: int) -> Tree:
+        sample = self.sampler.draw(records, key, self.n_threads)
+        if records.rows is not None:
+            both = records.rows if sample is None else np.intersect1d(sample, records.rows, assume_unique=True)
+            sample = both if len(both) else records.rows
+        return grow_tree(self.workspace, self.rows.pages.binning, records, config, key, self.leaves, sample)
+
+
+class TreePerOutput:
+    """One tree for each output in turn, all from the gradients at the start of the round.
+
+    A strategy's life: `begin`; each round `trees`, one after the other: whoever asks for the next has added the one before to the raw
+    predictions.
+
+    Attributes
+    ----------
+    shared : the number of trees in a round whose leaves hold a value for each output; 0 if there are none
+    """
+
+    shared = 0
+
+    def begin(self, fit: Fit) -> None:
+        self.fit = fit
+
+    def trees(self, now: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
+        """The trees of a round at the raw predictions `now`, (n_outputs, n_rows); `first` is the number of the first one in the model."""
+        fit = self.fit
+        for output, records in enumerate(fit.records(now)):
+            tree = fit.grow(records, config, tree_key(fit.seed, first + output))
+            if fit.loss.renews_leaves:
+                of_leaves = partial(fit.loss.leaf_values_of, output, fit.rows.y, now, fit.rows.weight, n_threads=fit.n_threads)
+                steps = config.rules.shape_steps(fit.leaves.by_group(of_leaves), fit.leaves.count, fit.leaves.limits)
+                tree.value[fit.leaves.nodes] = steps * config.learning_rate
+            yield tree
+
+
+class SharedTrees(TreePerOutput):
+    """A few trees a round, with a value for each output in every leaf.
+
+    The splits of a tree are sought on one gradient a row: a random mix of the outputs' gradients, drawn anew for each tree, so that over
+    the trees every mix has its turn (Iosipoi and Vakhrushev, SketchBoost, 2022). Leaf values come from the exact sums of each output's own
+    gradients and hessians, over all rows of the leaf, drawn for the tree or not.
+    """
+
+    def __init__(self, n_trees: int) -> None:
+        self.shared = n_trees
+
+    def begin(self, fit: Fit) -> None:
+        super().begin(fit)
+        self.gradient, self.hessian = np.empty((2, fit.rows.pages.n_rows))
+        self.memory = np.empty(fit.rows.pages.n_rows * 8, dtype=np.uint8)
+
+    def trees(self, now: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
+        # Projected hessians are means over the outputs; what a leaf must have of them in all is the same.
+        rules = replace(config.rules, min_hessian=config.rules.min_hessian / self.fit.loss.n_outputs)
+        config = replace(config, rules=rules)
+        for number in range(first, first + self.shared):
+            outputs, key = list(self.fit.records(now)), tree_key(self.fit.seed, number)
+            tree = self.fit.grow(self._project(outputs, key), config, key)
+            tree.value = np.zeros((len(tree.feature), len(outputs)))
+            tree.value[self.fit.leaves.nodes] = self._steps(outputs, now, rules) * config.learning_rate
+            yield tree
+
+    def _project(self, outputs: list[Records], key: int) -> Records:
+        """Records of a random mix of the outputs."""
+        fit, scales = self.fit, [records.scale for records in outputs]
+        single = scales[0].constant_hessian
+        mix = _normal(len(outputs), key) if fit.loss.alike else _mix_of_rows(outputs, key)
+        mix /= np.sqrt((mix**2).sum()) or 1.0
+        of_gradients, of_hessians = (mix / [s.gradient for s in scales], mix**2 / [s.hessian or 1.0 for s in scales])
+        planes, hessian = [records.data for records in outputs], None if single else self.hessian
+        most = kernels.project_records(planes, of_gradients, of_hessians, self.gradient, hessian, fit.n_threads)
+        scale = Scale.covering(most[0], most[1], constant_hessian=single, headroom=fit.sampler.headroom)
+        out = Records(self.memory[: len(self.gradient) * scale.record_size], len(self.gradient), scale)
+        out.sums = kernels.array_records(self.gradient, hessian, scale.gradient, scale.hessian, out.data, fit.n_threads)
+        return out
+
+    def _steps(self, outputs: list[Records], now: np.ndarray, rules: Rules) -> np.ndarray:
+        """(n_leaves, n_outputs) float64."""
+        fit, leaves = self.fit, self.fit.leaves
+        shape_steps = partial(rules.shape_steps, count=leaves.count, limits=leaves.limits)
+        if fit.loss.renews_leaves:
+            of_leaves = partial(fit.loss.leaf_values, fit.rows.y, now, fit.rows.weight, n_threads=fit.n_threads)
+            return np.column_stack([shape_steps(steps) for steps in leaves.by_group(of_leaves).T])
+        gradient, hessian = np.empty((2, len(leaves.nodes), len(outputs)), dtype=np.int64)
+        kernels.leaf_sums([records.data for records in outputs], leaves.data, leaves.size, gradient, hessian, fit.n_threads)
+        gradient, hessian, count = (leaves.joined(part) for part in (gradient, hessian, leaves.count))
+        sums = zip(gradient.T, hessian.T, outputs, strict=True)
+        return np.column_stack([rules.leaf_steps((g, h, count), records, leaves.limits) for g, h, records in sums])
+
+
+def tree_key(seed: int, tree: int) -> int:
+    """What tells one tree's randomness from another's."""
+    return (seed * 0x9E3779B97F4A7C15 + (tree + 1) * 0xBF58476D1CE4E5B9) & MASK
+
+
+def _normal(n: int, key: int) -> np.ndarray:
+    """(n,) float64: about standard normal numbers, by a hash."""
+    return kernels.hash_rows(n * DRAWS, key).reshape(n, DRAWS).sum(axis=1, dtype=np.int64) / 2.0**32 - DRAWS / 2
+
+
+def _mix_of_rows(outputs: list[Records], key: int) -> np.ndarray:
+    """(n_outputs,) float64: the sum of some rows' gradients with random signs, each output in its own unit.
+
+    Its covariance is that of the gradients: outputs that move together are mostly mixed with the same sign.
+    """
+    n_rows, sizes = outputs[0].n_rows, np.array([records.sums[0] / records.scale.gradient for records in outputs])
+    rows = kernels.sample_rows(n_rows, 0, min(1.0, MIXED_ROWS / n_rows), key)
+    signs = 1 - 2 * (kernels.hash_rows(len(rows), key) & 1).astype(np.int64)
+    sums = [int((records.gradients(rows) * signs).sum()) / records.scale.gradient for records in outputs]
+    return np.divide(sums, sizes**2, out=np.zeros(len(sums)), where=sizes > 0)
+
+
+STRATEGIES = ("auto", "one_output_per_tree", "multi_output_tree")
