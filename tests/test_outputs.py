@@ -4,12 +4,16 @@ import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sapwood import BoostingClassifier, BoostingRegressor, Model
 from sapwood.boosting import Rows, train
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
+from sapwood.encoding.encoding import Encoding
 from sapwood.losses import REGRESSION
+from sapwood.losses.quantiles import Quantiles
 from sapwood.losses.several import SeveralOutputs
 from sapwood.plan import make_strategy, make_tree_config
 from sapwood.resolve import Features
@@ -259,7 +263,7 @@ def test_threads_and_pages_leave_no_trace(n_threads, n_pages, missing):
         loss, features = SeveralOutputs([REGRESSION["squared_error"]() for _ in range(2)]), Features(4, None)
         binning = BoostingRegressor(max_iter=1, max_leaf_nodes=2, early_stopping=False, n_jobs=1).fit(x, x[:, 0]).model_.binning
         rows = Rows(Pages.build(ArrayTable(x), binning, n_threads).cut(n_pages), y, None)
-        config = make_tree_config(estimator, features, loss, None, None)
+        config = make_tree_config(estimator, features, Encoding(4), loss, None, None)
         return train(rows, {}, loss, config, 4, 0, n_threads, strategy=SharedTrees(2)).to_bytes()
 
     assert fit(n_threads, n_pages) == fit(1, 1)
@@ -273,3 +277,74 @@ def test_threads_leave_no_trace_with_classes(n_jobs):
     fits = [classifier(max_iter=3, n_jobs=n).fit(x, y).model_ for n in (1, n_jobs)]
     assert fits[0].shared == 3
     assert fits[0].to_bytes() == fits[1].to_bytes()
+
+
+class TestSeveralQuantiles:
+    LEVELS = (0.1, 0.5, 0.9)
+
+    def fit(self, **parameters):
+        rng = np.random.default_rng(5)
+        x = rng.uniform(-2, 2, size=(3_000, 2))
+        y = x[:, 0] + rng.normal(size=3_000) * np.exp(x[:, 1])
+        return BoostingRegressor("quantile", quantile=list(self.LEVELS), **{"max_iter": 60, **parameters}).fit(x, y), x, y
+
+    @pytest.mark.parametrize("strategy", ["auto", "one_output_per_tree"])
+    def test_shares_below_are_the_levels(self, strategy):
+        fitted, x, y = self.fit(multi_strategy=strategy)
+        assert fitted.model_.shared == (1 if strategy == "auto" else 0)
+        q = fitted.predict(x)
+        assert q.shape == (3_000, 3)
+        assert (y[:, None] < q).mean(axis=0) == pytest.approx(self.LEVELS, abs=0.03)
+        width = q[:, 2] - q[:, 0]
+        assert width[x[:, 1] > 1].mean() > 4 * width[x[:, 1] < -1].mean()
+        assert 0.2 < fitted.score(x, y) < 1
+
+    def test_early_stopping_watches_what_is_predicted(self):
+        fitted, x, y = self.fit(early_stopping=True, validation_fraction=None, max_iter=5)
+        d = y[:, None] - fitted.predict(x)
+        assert -fitted.train_score_[-1] == pytest.approx(np.maximum(d * self.LEVELS, d * (np.array(self.LEVELS) - 1)).mean(), rel=1e-9)
+
+    @settings(max_examples=25)
+    @given(
+        seed=st.integers(0, 2**32 - 1),
+        levels=st.lists(st.integers(0, 100), min_size=2, max_size=5, unique=True),
+        learning_rate=st.floats(0.05, 3.0),
+        strategy=st.sampled_from(["multi_output_tree", "one_output_per_tree"]),
+    )
+    def test_quantiles_never_cross(self, seed, levels, learning_rate, strategy):
+        """On rows that were never seen, far outside, and with steps much too long."""
+        rng = np.random.default_rng(seed)
+        x, y = rng.normal(size=(60, 3)), rng.standard_cauchy(60)
+        quantile = [level / 100 for level in sorted(levels)]
+        ways = {"min_samples_leaf": 1, "max_iter": 8, "early_stopping": False, "learning_rate": learning_rate}
+        fitted = BoostingRegressor("quantile", quantile=quantile, multi_strategy=strategy, **ways).fit(x, y)
+        new = rng.standard_cauchy((200, 3)) * 10
+        new[rng.random(new.shape) < 0.1] = np.nan
+        for q in (fitted.predict(new), *fitted.staged_predict(new[:20])):
+            assert (np.diff(q, axis=1) >= 0).all()
+
+    def test_sorting_never_makes_the_loss_larger(self):
+        rng = np.random.default_rng(6)
+        y, raw = rng.normal(size=500), rng.normal(size=(3, 500))
+        loss = Quantiles(self.LEVELS)
+        apart = np.mean([part.mean(y, raw[k : k + 1], None, 1) for k, part in enumerate(loss.parts)])
+        assert loss.mean(y, raw, None, 1) < apart
+        ordered = np.sort(raw, axis=0)
+        assert loss.mean(y, ordered, None, 1) == loss.mean(y, raw, None, 1)
+
+    def test_files(self):
+        fitted, x, _ = self.fit(max_iter=5)
+        again = Model.from_bytes(fitted.model_.to_bytes())
+        assert again.link == "sorted"
+        np.testing.assert_array_equal(again.apply_link(again.predict_raw(ArrayTable(x), 1), 1), fitted.predict(x))
+
+    @pytest.mark.parametrize("quantile", [[0.5, 0.1], [0.5], [], [0.1, 1.1], [0.1, 0.1], [[0.1, 0.9]], ["a", "b"], [0.1, np.nan]])
+    def test_bad_levels(self, quantile):
+        with pytest.raises(ValueError, match="quantile must be a number from 0 to 1, or at least two"):
+            BoostingRegressor("quantile", quantile=quantile).fit(X, Y[:, 0])
+
+    def test_what_does_not_go_together(self):
+        with pytest.raises(ValueError, match="several quantiles are for loss='quantile'"):
+            BoostingRegressor("squared_error", quantile=[0.1, 0.9]).fit(X, Y[:, 0])
+        with pytest.raises(ValueError, match="1d array"):
+            BoostingRegressor("quantile", quantile=[0.1, 0.9]).fit(X, Y)

@@ -28,6 +28,20 @@ def check_numbers(y: Any, n_rows: int, name: str, several: bool = False) -> np.n
     return np.ascontiguousarray(y)
 
 
+def check_quantiles(levels: Any) -> list[float]:
+    """Several levels of quantiles."""
+    given = np.asarray(levels)
+    if (
+        given.ndim != 1
+        or len(given) < 2
+        or given.dtype.kind not in "iuf"
+        or not ((given >= 0) & (given <= 1)).all()
+        or (np.diff(given) <= 0).any()
+    ):
+        raise ValueError(f"quantile must be a number from 0 to 1, or at least two of them, ascending; got {levels!r}")
+    return [float(level) for level in given]
+
+
 def check_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
     """A target of class labels."""
     if y is None:

@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from os import PathLike
 from typing import Any
 
+import numpy as np
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from sapwood.encoding import ENCODERS
@@ -120,7 +121,7 @@ COMMON = {
 
 REGRESSOR = {
     "loss": Parameter("squared_error", [LossNames(REGRESSION_LOSSES), Loss, callable], f"{', '.join(REGRESSION)}, a registered name, a `Loss`, or a function (y, raw) -> (gradient, hessian)."),
-    "quantile": Parameter(None, [None, Number(Real, 0, 1, closed="both")], "loss='quantile': which; None is the median."),
+    "quantile": Parameter(None, [None, Number(Real, 0, 1, closed="both"), list, tuple, np.ndarray], "loss='quantile': which; None is the median. Several, ascending: a column is predicted for each, and they never cross."),
     "expectile": Parameter(0.5, [Number(Real, 0, 1, closed="neither")], "loss='expectile': the weight of targets above the prediction."),
     "huber_delta": Parameter(1.0, [_positive(Real, "neither", 0)], "loss='huber': where squared error ends and absolute error begins."),
     "tweedie_power": Parameter(1.5, [Number(Real, 1, 2, closed="neither")], "loss='tweedie': variance is the mean to this power: near 1 as poisson's, near 2 as gamma's."),

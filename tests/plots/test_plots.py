@@ -68,8 +68,10 @@ def test_tree(table, n_leaves):
 
 def test_tree_of_a_class_and_of_a_single_leaf():
     X, y = load_iris(return_X_y=True)
-    classifier = BoostingClassifier(max_iter=2).fit(X, np.array(["a", "b", "c"])[y])
+    classifier = BoostingClassifier(max_iter=2, multi_strategy="one_output_per_tree").fit(X, np.array(["a", "b", "c"])[y])
     assert "Tree 4 of 6: round 2, class b" in texts(plots.plot_tree(classifier, 4))
+    shared = BoostingClassifier(max_iter=2, shared_trees=3).fit(X, y)
+    assert "Tree 4 of 6: round 2" in texts(plots.plot_tree(shared, 4))
     stump = BoostingRegressor(max_iter=1).fit(np.zeros((5, 1)), np.arange(5.0))
     assert any("5 rows (100%)" in text for text in texts(plots.plot_tree(stump)))
 

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.metrics import d2_pinball_score
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood import config
+from sapwood.checks import check_quantiles
 from sapwood.estimators.base import BaseBoosting
 from sapwood.losses import REGRESSION, Loss
+from sapwood.losses.quantiles import Quantiles
 from sapwood.losses.registry import find_loss
 from sapwood.losses.several import SeveralOutputs
 from sapwood.metrics.concordance import concordance_index, concordance_of_times
@@ -49,7 +52,7 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
     """
 
     def predict(self, X: Any) -> np.ndarray:
-        """(n_rows,) float64: the predicted targets; (n_rows, n_outputs) where y had several columns."""
+        """(n_rows,) float64: the predicted targets; (n_rows, n_outputs) for a y of several columns, or several quantiles."""
         return self._means(self._raw_predict(X))
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
@@ -57,9 +60,13 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
         return (self._means(raw) for raw in self._staged_raw(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """R^2 of the predictions; for survival losses the concordance index."""
+        """R^2 of the predictions; for survival losses the concordance index; for several quantiles the mean of their D^2 (pinball)."""
         check_is_fitted(self)
-        if not find_loss(self.loss, REGRESSION, self).survival:
+        loss = self._find_loss()
+        if isinstance(loss, Quantiles):
+            columns = zip(loss.levels, self.predict(X).T, strict=True)
+            return float(np.mean([d2_pinball_score(y, q, sample_weight=sample_weight, alpha=level) for level, q in columns]))
+        if not loss.survival:
             return super().score(X, y, sample_weight)
         return (concordance_index if self.model_.loss == "cox" else concordance_of_times)(y, self.predict(X))
 
@@ -67,18 +74,26 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
         means = self.model_.apply_link(np.ascontiguousarray(raw), resolve_threads(self.n_jobs))
         return means[:, 0] if means.shape[1] == 1 else means
 
+    def _find_loss(self) -> Any:
+        """The loss of one target."""
+        if not isinstance(self.quantile, (list, tuple, np.ndarray)):
+            return find_loss(self.loss, REGRESSION, self)
+        if self.loss != "quantile":
+            raise ValueError(f"several quantiles are for loss='quantile'; got quantile={self.quantile!r} and loss={self.loss!r}")
+        return Quantiles(check_quantiles(self.quantile))
+
     def _targets(self, y: Any, n_rows: int, previous: Model | None) -> tuple[np.ndarray, Loss]:
-        loss = find_loss(self.loss, REGRESSION, self)
+        loss = self._find_loss()
         y = loss.read_targets(y, n_rows, "y")
         if y.ndim == 2 and loss.n_outputs == 1 and not loss.survival:
-            loss = SeveralOutputs([find_loss(self.loss, REGRESSION, self) for _ in range(y.shape[1])])
+            loss = SeveralOutputs([self._find_loss() for _ in range(y.shape[1])])
         if previous is not None and previous.n_outputs != loss.n_outputs:
-            raise ValueError(f"warm_start goes on with {previous.n_outputs} output(s), but y has {loss.n_outputs}")
+            raise ValueError(f"warm_start goes on with {previous.n_outputs} output(s), but y (or quantile) has {loss.n_outputs}")
         self._n_columns = y.size // len(y)
         return y, loss
 
     def _validation_targets(self, y: Any, n_rows: int, name: str = "y_val") -> np.ndarray:
-        y = find_loss(self.loss, REGRESSION, self).read_targets(y, n_rows, name)
+        y = self._find_loss().read_targets(y, n_rows, name)
         if y.size // max(1, len(y)) != self._n_columns:
             raise ValueError(f"{name} has {y.size // len(y)} column(s), but y has {self._n_columns}")
         return y

@@ -15,7 +15,7 @@ from sapwood.losses.newton import newton
 from sapwood.trees.records import Records, Scale
 
 CUSTOM = "custom"  # the name in a model's file of a loss that is not registered
-LINKS = ("identity", "log", "logit", "softmax")
+LINKS = ("identity", "log", "logit", "softmax", "sorted")
 EPSILON = 2.0**-52
 
 
@@ -41,7 +41,7 @@ class Loss:
     Attributes
     ----------
     name : what the loss is called in a table and in a model's file
-    link : "identity", "log", "logit" or "softmax"
+    link : "identity", "log", "logit", "softmax" or "sorted" (a row's outputs in ascending order)
     settings : parameters of the estimator that the constructor takes
     constant_hessian : whether every hessian is one (without weights)
     exact_hessian : whether the hessian is the second derivative; else the class says what stands in for it

@@ -119,7 +119,10 @@ class Model:
 
     def apply_link(self, raw: np.ndarray, n_threads: int) -> np.ndarray:
         """Raw predictions, (n_rows, n_outputs), to what they stand for; in place."""
-        kernels.apply_link(self.link, raw, n_threads)
+        if self.link == "sorted":
+            raw.sort(axis=1)
+        else:
+            kernels.apply_link(self.link, raw, n_threads)
         return raw
 
     def start_raw(self, rows: Pages | SortedRows, n_threads: int) -> np.ndarray:
