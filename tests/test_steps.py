@@ -16,6 +16,7 @@ SHAPES = ["squared_error", "absolute_error", "huber", "poisson", "gamma", "log_c
 def test_a_line_search_finds_the_best_factor(name):
     y = targets(name, np.random.default_rng(1), 400)
     parameters = {"max_iter": 1, "learning_rate": 1.0, "early_stopping": True, "validation_fraction": None, "min_samples_leaf": 20}
+    parameters["multi_strategy"] = "one_output_per_tree"  # what a line search means for several classes
     found = make_estimator(name, step="line_search", **parameters).fit(X, y)
     newton = make_estimator(name, **parameters).fit(X, y)
     assert found.train_score_[-1] >= newton.train_score_[-1] - 1e-12
@@ -24,6 +25,12 @@ def test_a_line_search_finds_the_best_factor(name):
     leaves = np.abs(other.value) > 1e-12
     factors = tree.value[leaves] / other.value[leaves]
     np.testing.assert_allclose(factors, factors[0], rtol=1e-9)
+
+
+def test_shared_trees_are_refused_by_name():
+    with pytest.raises(ValueError, match=r"step='line_search' and multi_strategy='multi_output_tree'"):
+        BoostingClassifier(step="line_search", multi_strategy="multi_output_tree").fit(X, np.arange(400) % 3)
+    assert BoostingClassifier(step="line_search", max_iter=1).fit(X, np.arange(400) % 3).model_.shared == 0
 
 
 def test_squared_error_needs_none():
