@@ -38,7 +38,8 @@ class Product {
   //   weights  by the number of features in a set   IN
   double weigh(const std::vector<double>& weights) const {
     double sum = 0;
-    for (size_t k = 0; k < c_.size(); ++k) sum += c_[k] * weights[k];
+    // Where all let pass there is one coefficient more than sets that leave somebody out.
+    for (size_t k = 0; k < std::min(c_.size(), weights.size()); ++k) sum += c_[k] * weights[k];
     return sum;
   }
 
