@@ -166,3 +166,25 @@ def test_a_model_without_trees():
 def test_the_same_model_gives_the_same_bytes():
     assert hand_made().to_bytes() == hand_made().to_bytes()
     assert hand_made().to_bytes() != hand_made(1).to_bytes()
+
+
+@pytest.mark.parametrize("parameters", [{"tree_method": "exact"}, {"max_bins": 1_000}], ids=["exact", "many bins"])
+def test_more_cuts_than_a_byte_can_count(parameters):
+    x = np.random.default_rng(2).normal(size=(2_000, 2))
+    model = BoostingRegressor(max_iter=60, min_samples_leaf=1, **parameters).fit(x, np.sin(9 * x[:, 0]) + x[:, 1]).model_
+    assert np.diff(model.binning.begin).max() > 255
+    assert_same(Model.from_bytes(model.to_bytes()), model, x)
+
+
+def test_trees_of_a_model_from_bytes_are_its_own():
+    x = table()
+    model = BoostingRegressor(max_iter=3).fit(x, np.nan_to_num(x[:, 0])).model_
+    again = Model.from_bytes(model.to_bytes())
+    before = again.predict_raw(ArrayTable(x), 1)
+    assert again.n_trees == len(again.trees) == 3
+    again.trees[0].value[:] = 0.0
+    again.trees = again.trees[:2]
+    again.changed()
+    assert again.n_rounds == 2
+    assert not np.array_equal(again.predict_raw(ArrayTable(x), 1), before)
+    np.testing.assert_array_equal(Model.from_bytes(again.to_bytes()).predict_raw(ArrayTable(x), 1), again.predict_raw(ArrayTable(x), 1))

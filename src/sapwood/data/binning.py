@@ -34,6 +34,13 @@ class Binning:
         self.begin = np.concatenate([[0], np.cumsum([len(c) for c in cuts], dtype=np.int64)]).astype(np.int64)
         self.n_features = len(cuts)
 
+    @classmethod
+    def of_arrays(cls, cuts: np.ndarray, begin: np.ndarray, kinds: np.ndarray | None = None) -> Binning:
+        """From the cut points of all features end to end, and where each one's begin."""
+        binning = cls([], kinds)
+        binning.cuts, binning.begin, binning.n_features = cuts, begin, len(begin) - 1
+        return binning
+
     @property
     def missing_bins(self) -> np.ndarray:
         """(n_features,) int32: where missing values fall."""

@@ -82,23 +82,22 @@ class Encoding:
         begin, keys, values, other = (arrays[f"lookup_{name}"] for name in ("begin", "keys", "values", "other"))
         if len(begin) != len(described) + 1 or len(other) != len(described) or len(keys) != len(values):
             raise ValueError("look-ups are not whole")
-        if begin[0] != 0 or begin[-1] != len(keys) or (np.diff(begin) < 0).any():
+        if begin[0] != 0 or begin[-1] != len(keys) or (begin[:-1] > begin[1:]).any():
             raise ValueError("look-ups do not cover their values")
         lookups = {}
         for i, (f, (columns, n_levels)) in enumerate(described.items()):
             own = slice(begin[i], begin[i + 1])
             lookups[f] = Lookup(columns, n_levels, keys[own], values[own], float(other[i]), int(arrays["kinds"][f]))
             _check(lookups[f], int(arrays["cuts_begin"][f + 1] - arrays["cuts_begin"][f]) + 1)
-        if any(kind != NUMBER and f not in lookups for f, kind in enumerate(arrays["kinds"])):
+        if not set(np.flatnonzero(arrays["kinds"] != NUMBER).tolist()) <= set(lookups):
             raise ValueError("a category is not looked up")
         return cls(n_columns, lookups)
 
     def check(self, schema: Schema) -> None:
         """Raise ValueError unless it is for tables of this schema."""
-        for feature in range(self.n_features):
+        for feature in {*self.lookups, *schema.categories}:
             levels = [len(schema.kind(c).levels) if schema.kind(c).is_category else None for c in self.columns_of(feature)]
-            wanted = list(self.lookups[feature].n_levels) if feature in self.lookups else [None]
-            if levels != wanted:
+            if feature not in self.lookups or levels != list(self.lookups[feature].n_levels):
                 raise ValueError(f"the feature {feature} is looked up by other levels than its columns have")
 
     def apply(self, table: Table, training: Mapping[int, np.ndarray] | None = None) -> Table:
@@ -131,7 +130,7 @@ def _described(about: Any, n_features: int) -> tuple[int, dict[int, tuple[tuple[
 
 def _check(lookup: Lookup, n_bins: int) -> None:
     keys, values = lookup.keys, lookup.values
-    if len(keys) and (keys[0] < 0 or keys[-1] >= key_space(lookup.n_levels) or (np.diff(keys) <= 0).any()):
+    if len(keys) and (keys[0] < 0 or keys[-1] >= key_space(lookup.n_levels) or (keys[:-1] >= keys[1:]).any()):
         raise ValueError("keys are out of range, or not ascending")
     if lookup.kind == NUMBER:
         if not np.isfinite(values).all() or np.isinf(lookup.other):

@@ -59,9 +59,9 @@ class Lookup:
 
     @cached_property
     def _table(self) -> np.ndarray | None:
-        """The values of all keys, where they are not too many."""
+        """The values of all keys, where they are not too many, nor many more than have a value."""
         space = key_space(self.n_levels)
-        if space > 1 << 20:
+        if space > 1 << 20 or space > 8 * len(self.keys) + 256:
             return None
         table = np.full(space, self.other)
         table[self.keys] = self.values

@@ -57,7 +57,7 @@ class TreeExplainer:
         player = np.array([self.players.index(own) for own in columns], dtype=np.int32)
         self.background = None if background is None else self._dense(background, slice(0, background.n_rows))
         self.kernel = None
-        if model.trees:
+        if model.n_trees:
             self.kernel = kernels.Explainer(model.scorer(), model.arrays()["count"], player, len(self.players))
 
     def values(self, table: Table, n_threads: int) -> tuple[np.ndarray, np.ndarray]:

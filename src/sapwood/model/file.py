@@ -1,4 +1,4 @@
-"""A model as bytes: safetensors for the arrays, one JSON document for the rest. Data only: loading runs no code from it."""
+"""A model as bytes: named arrays, and one JSON document for the rest. Data only: loading runs no code from it. See docs/format.md."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import json
 from typing import Any
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
 from sapwood.data.binning import NUMBER, ONE_VS_REST
 from sapwood.data.columns import Schema
 from sapwood.encoding.encoding import Encoding
 from sapwood.losses.base import LINKS
 from sapwood.losses.registry import is_name
+from sapwood.model import container
+from sapwood.model.container import ModelFormatError
 
 SCHEMA = 1
-MAX_CUTS = 254  # of a feature: its bins, and one for missing values, are bytes
+MAX_LEVELS = 255  # of a category: its bins, and one for missing values, are bytes
 MAX_SHARED = 1000  # trees of a round whose leaves hold a value for each output
 
 # name: (dtype, which arrays share its length); a value is one number for each node, or one for each node and output
@@ -43,42 +43,46 @@ ARRAYS = {
     "lookup_other": ("float64", "lookups"),
 }
 WIDE = {"sets": 8}  # arrays of so many numbers an entry
-
-
-class ModelFormatError(ValueError):
-    """The bytes are not a Sapwood model, or a damaged one."""
+MORE = {"init": "uint8"}  # what an estimator's file may hold besides: that of another one, which its predictions start from
 
 
 def pack(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> bytes:
     """Arrays and a JSON document as one block of bytes."""
     none = {name: np.empty((0, WIDE[name]) if name in WIDE else 0) for name in ARRAYS}
     full = {name: np.ascontiguousarray(arrays.get(name, none[name]), dtype=dtype) for name, (dtype, _) in ARRAYS.items()}
-    about = {"schema": SCHEMA, **about}
-    return save(full, {"sapwood": _as_json({**about, "sha256": _digest(full, about)})})
+    full |= {name: np.ascontiguousarray(arrays[name], dtype=dtype) for name, dtype in MORE.items() if name in arrays}
+    text = json.dumps({"schema": SCHEMA, **about}, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return bytes(container.pack(full, {"sapwood": text, "sha256": checksum(full, text)}))
 
 
-def unpack(data: bytes) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """What `pack` packed, checked so that no kernel can be led astray."""
-    try:
-        arrays = load(data)
-        length = int.from_bytes(data[:8], "little")
-        about = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["sapwood"])
-    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ModelFormatError(f"not a Sapwood model: {error}") from None
+def unpack(data: bytes | np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """What `pack` packed, checked so that no kernel can be led astray. Arrays of uint8 become the memory of the model's."""
+    if not isinstance(data, np.ndarray):
+        data = np.frombuffer(bytearray(data), dtype=np.uint8)  # aligned, and the model's own: trees may change
+    arrays, text = container.unpack(data)
+    document = text.get("sapwood")
+    if document is None:
+        raise ModelFormatError("not a Sapwood model: it is a file of safetensors that another program wrote")
+    about = container.read_json(document, len(data))
+    _require(isinstance(about, dict), "its description is not an object")
+    schema = about.get("schema")
+    if schema != SCHEMA:
+        newer = type(schema) is int and schema > SCHEMA
+        raise ModelFormatError(
+            f"its schema {schema!r} is unknown to this version, which reads {SCHEMA}{': upgrade Sapwood' if newer else ''}"
+        )
+    _require(text.get("sha256") == checksum(arrays, document), "its checksum is another")
     _check(arrays, about)
     return arrays, about
 
 
-def _as_json(about: dict[str, Any]) -> str:
-    return json.dumps(about, sort_keys=True, separators=(",", ":"))
-
-
-def _digest(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> str:
+def checksum(arrays: dict[str, np.ndarray], document: str) -> str:
     """A hash of everything: what tells a damaged file that still makes sense."""
-    digest = hashlib.sha256(_as_json(about).encode())
-    for name in ARRAYS:
-        digest.update(f"{name} {' '.join(map(str, arrays[name].shape))} ".encode())
-        digest.update(arrays[name].data)
+    digest = hashlib.sha256(document.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"\n{name} {array.dtype.name} {' '.join(map(str, array.shape))}\n".encode())
+        digest.update(array.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
@@ -87,11 +91,10 @@ def _require(ok: bool, what: str) -> None:
         raise ModelFormatError(f"damaged Sapwood model: {what}")
 
 
-def _check(arrays: dict[str, np.ndarray], about: Any) -> None:
-    _require(isinstance(about, dict), "its description is not an object")
-    if about.get("schema") != SCHEMA:
-        raise ModelFormatError(f"schema {about.get('schema')!r} is unknown to this version, which reads {SCHEMA}: upgrade Sapwood")
-    _require(set(arrays) == set(ARRAYS), "it has other arrays")
+def _check(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
+    _require(set(arrays) - set(MORE) == set(ARRAYS), "it has other arrays")
+    for name in set(arrays) & set(MORE):
+        _require(arrays[name].dtype == MORE[name] and arrays[name].ndim == 1, f"{name} is not a list of {MORE[name]}")
     lengths: dict[str, int] = {}
     for name, (dtype, kind) in ARRAYS.items():
         array = arrays[name]
@@ -99,8 +102,6 @@ def _check(arrays: dict[str, np.ndarray], about: Any) -> None:
         shape = (len(array), WIDE[name]) if name in WIDE and array.ndim > 0 else array.shape[:2] if wide else (array.size,)
         _require(array.dtype == dtype and array.ndim > 0 and array.shape == shape, f"{name} is not a list of {dtype}")
         _require(lengths.setdefault(kind, len(array)) == len(array), f"{name} has another length than its fellows")
-    stated = {name: value for name, value in about.items() if name != "sha256"}
-    _require(about.get("sha256") == _digest(arrays, stated), "its checksum is another")
     # A model predicts without its loss, so a name need not be registered where it is read; its link must be known.
     loss, link = about.get("loss"), about.get("link")
     _require(isinstance(loss, str) and is_name(loss) and link in LINKS, "its loss or link is unknown")
@@ -108,9 +109,9 @@ def _check(arrays: dict[str, np.ndarray], about: Any) -> None:
     for name, inner in (("cuts_begin", "cuts"), ("begin", "feature")):
         begin = arrays[name]
         _require(len(begin) > 0 and begin[0] == 0 and begin[-1] == len(arrays[inner]), f"{name} does not cover {inner}")
-        _require(bool((np.diff(begin) >= 0).all()), f"{name} is not ascending")
-    _check_cuts(arrays["cuts"], np.diff(arrays["cuts_begin"]))
+        _require(bool((begin[:-1] <= begin[1:]).all()), f"{name} is not ascending")
     _require(len(arrays["kinds"]) == len(arrays["cuts_begin"]) - 1 and bool((arrays["kinds"] <= ONE_VS_REST).all()), "kinds")
+    _check_cuts(arrays["cuts"], np.diff(arrays["cuts_begin"]), arrays["kinds"])
     try:
         encoding = Encoding.from_data(about.get("encoding"), arrays, len(arrays["kinds"]))
         encoding.check(Schema.from_json(about.get("features"), encoding.n_columns))
@@ -123,35 +124,38 @@ def _check(arrays: dict[str, np.ndarray], about: Any) -> None:
     _require(rest == 0, "a round is not whole")
     best = about.get("best_round")
     _require(best is None or (type(best) is int and 0 <= best <= n_rounds), "best_round is out of range")
-    _check_nodes(arrays, len(arrays["cuts_begin"]) - 1)
+    _check_nodes(arrays, np.diff(arrays["cuts_begin"]))
 
 
-def _check_cuts(cuts: np.ndarray, n_cuts: np.ndarray) -> None:
+def _check_cuts(cuts: np.ndarray, n_cuts: np.ndarray, kinds: np.ndarray) -> None:
     _require(len(n_cuts) > 0, "it has no features")
-    _require(bool((n_cuts <= MAX_CUTS).all()), "a feature has too many cuts")
+    _require(bool((n_cuts[kinds != NUMBER] < MAX_LEVELS).all()), "a category has too many cuts")
     feature = np.repeat(np.arange(len(n_cuts)), n_cuts)
     ascending = (cuts[:-1] < cuts[1:]) | (feature[:-1] < feature[1:])
     _require(bool(ascending.all() and not np.isnan(cuts).any()), "cuts are not ascending")
 
 
-def _check_nodes(arrays: dict[str, np.ndarray], n_features: int) -> None:
-    begin, feature = arrays["begin"], arrays["feature"]
+def _check_nodes(arrays: dict[str, np.ndarray], n_cuts: np.ndarray) -> None:
+    begin, feature, bins = arrays["begin"], arrays["feature"], arrays["bin"]
     sizes = np.diff(begin)
     _require(bool((sizes > 0).all()), "a tree has no nodes")
-    own = np.arange(len(feature)) - np.repeat(begin[:-1], sizes)  # number within the tree
-    size = np.repeat(sizes, sizes)
-    inner = feature >= 0
-    _require(bool((feature >= -1).all() and (feature < n_features).all()), "a feature is out of range")
+    _require(len(feature) < 1 << 31, "it has too many nodes")
+    _require(bool((feature >= -1).all() and (feature < len(n_cuts)).all()), "a feature is out of range")
+    inner = np.flatnonzero(feature >= 0)
+    first, end = (np.repeat(one, sizes)[inner] for one in (begin[:-1], begin[1:]))  # of the node's tree
+    n_parents = np.zeros(len(feature), dtype=np.int64)
     for name in ("left", "right"):
-        child = arrays[name]
-        _require(bool(((child > own) & (child < size))[inner].all()), f"a {name} child is out of range")
-    offset = np.repeat(begin[:-1], sizes)
-    children = np.concatenate([(arrays[name] + offset)[inner] for name in ("left", "right")])
-    n_parents = np.bincount(children, minlength=len(feature))
-    _require(bool((n_parents == (own > 0)).all()), "a node has no parent, or two")
+        child = arrays[name][inner] + first  # counted through all trees
+        _require(bool(((child > inner) & (child < end)).all()), f"a {name} child is out of range")
+        n_parents += np.bincount(child, minlength=len(feature))
+    n_parents[begin[:-1]] += 1  # a root needs none
+    _require(bool((n_parents == 1).all()), "a node has no parent, or two")
     _require(not np.isnan(arrays["threshold"]).any(), "a threshold is not a number")
     _require(bool(np.isfinite(arrays["value"]).all()), "a leaf value is not finite")
-    by_levels = inner & (arrays["kinds"][feature] != NUMBER)
-    bins = arrays["bin"]
-    _require(bool(((bins >= 0) & (bins <= 255))[~by_levels].all()), "a bin is out of range")
+    _require(not np.isnan(arrays["gain"]).any(), "a gain is not a number")
+    _require(bool((arrays["count"] >= 0).all()), "a count is negative")
+    _require(bool((arrays["missing_left"] <= 1).all()), "missing_left is neither 0 nor 1")
+    of_levels = arrays["kinds"][feature[inner]] != NUMBER
+    by_levels, by_number = inner[of_levels], inner[~of_levels]
+    _require(bool((bins >= 0).all() and (bins[by_number] <= n_cuts[feature[by_number]]).all()), "a bin is out of range")
     _require(np.array_equal(bins[by_levels], np.arange(len(arrays["sets"]))), "a set of levels is missing, or one too many")

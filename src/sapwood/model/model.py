@@ -38,9 +38,27 @@ class Model:
         self.loss = loss
         self.link = link
         self.shared = shared
-        self.trees: list[Tree] = trees or []
+        self._trees: list[Tree] = trees or []
+        self._nodes: dict[str, np.ndarray] | None = None  # of all trees, while these are not cut out of it
         self.best_round: int | None = None
         self._scorer: tuple[int, kernels.Scorer] | None = None
+
+    @property
+    def trees(self) -> list[Tree]:
+        """Those of a model from bytes are made when first asked for: prediction needs them end to end."""
+        nodes = self._nodes
+        if nodes is not None:
+            self._trees, self._nodes = _cut(nodes, self.binning), None
+        return self._trees
+
+    @trees.setter
+    def trees(self, trees: list[Tree]) -> None:
+        self._trees, self._nodes = trees, None
+
+    @property
+    def n_trees(self) -> int:
+        nodes = self._nodes  # another thread may take them
+        return len(self._trees) if nodes is None else len(nodes["begin"]) - 1
 
     @property
     def n_features(self) -> int:
@@ -53,7 +71,7 @@ class Model:
     @property
     def n_rounds(self) -> int:
         """Rounds of training."""
-        return len(self.trees) // self.trees_per_round
+        return self.n_trees // self.trees_per_round
 
     @property
     def trees_per_round(self) -> int:
@@ -77,6 +95,8 @@ class Model:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The nodes of all trees, end to end, and where each tree begins."""
+        if (stored := self._nodes) is not None:
+            return stored
         begin = np.cumsum([0] + [len(tree.feature) for tree in self.trees], dtype=np.int64)
         nodes = {name: np.concatenate([getattr(tree, name) for tree in self.trees]) for name in Tree.names()} if self.trees else {}
         sets = np.concatenate([np.empty((0, 8), dtype=np.uint32), *(tree.sets for tree in self.trees)])
@@ -87,11 +107,11 @@ class Model:
     def scorer(self) -> kernels.Scorer:
         """The trees laid out for prediction: made when first needed."""
         cached = self._scorer
-        if cached is None or cached[0] != len(self.trees):
+        if cached is None or cached[0] != self.n_trees:
             a = self.arrays()
             nodes = [a[name] for name in ("feature", "threshold", "left", "right", "missing_left", "value")]
             levels = () if self.binning.kinds is None else (self.binning.n_levels, a["bin"], a["sets"])
-            cached = len(self.trees), kernels.Scorer(a["begin"], *nodes, self.n_features, self.n_outputs, *levels)
+            cached = self.n_trees, kernels.Scorer(a["begin"], *nodes, self.n_features, self.n_outputs, *levels)
             self._scorer = cached
         return cached[1]
 
@@ -111,7 +131,7 @@ class Model:
         return raw
 
     def _add_rounds(self, table: Table, raw: np.ndarray, first: int, last: int, n_threads: int) -> np.ndarray:
-        if not self.trees:
+        if not self.n_trees:
             return raw
         k = self.trees_per_round
         self.encoding.apply(table).score(self.scorer(), first * k, last * k, raw, n_threads)
@@ -146,6 +166,15 @@ class Model:
 
     def to_bytes(self) -> bytes:
         """The model as data: the same model gives the same bytes."""
+        return file.pack(*self.to_parts())
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Model:
+        """The model that `to_bytes` wrote, or that of an estimator's file. Raises ModelFormatError for anything else."""
+        return cls.from_parts(*file.unpack(data))
+
+    def to_parts(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        """What a file is made of: arrays, and plain data for a JSON document."""
         arrays = {
             "base_score": self.base_score,
             "cuts": self.binning.cuts,
@@ -156,17 +185,15 @@ class Model:
             **self.arrays(),
         }
         about = {"loss": self.loss, "link": self.link, "shared": self.shared, "best_round": self.best_round}
-        return file.pack(arrays, {**about, "features": self.schema.to_json(), "encoding": self.encoding.to_json()})
+        return arrays, {**about, "features": self.schema.to_json(), "encoding": self.encoding.to_json()}
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Model:
-        """The model that `to_bytes` wrote. Raises ModelFormatError for anything else."""
-        arrays, about = file.unpack(data)
-        cuts, begin = arrays["cuts"], arrays["cuts_begin"]
-        binning = Binning([cuts[a:b] for a, b in itertools.pairwise(begin)], arrays["kinds"] if arrays["kinds"].any() else None)
-        trees = [Tree(**{name: arrays[name][a:b] for name in Tree.names()}) for a, b in itertools.pairwise(arrays["begin"])]
-        _hand_out_sets(trees, binning, arrays["sets"])
-        model = cls(binning, arrays["base_score"], about["loss"], about["link"], trees, about["shared"])
+    def from_parts(cls, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Model:
+        """From parts that were checked."""
+        kinds = arrays["kinds"] if arrays["kinds"].any() else None
+        binning = Binning.of_arrays(arrays["cuts"], arrays["cuts_begin"], kinds)
+        model = cls(binning, arrays["base_score"], about["loss"], about["link"], shared=about["shared"])
+        model._nodes = {name: arrays[name] for name in ("begin", *Tree.names(), "sets")}
         model.best_round = about.get("best_round")
         model.encoding = Encoding.from_data(about["encoding"], arrays, binning.n_features)
         model.schema = Schema.from_json(about["features"], model.encoding.n_columns)
@@ -179,13 +206,13 @@ class Model:
         self.__dict__.update(Model.from_bytes(state["bytes"]).__dict__)
 
 
-def _hand_out_sets(trees: list[Tree], binning: Binning, sets: np.ndarray) -> None:
-    """Give each tree its own sets of levels, counted from 0."""
-    if not len(sets):
-        return
+def _cut(nodes: dict[str, np.ndarray], binning: Binning) -> list[Tree]:
+    """Trees from the nodes of all, each with its own sets of levels, counted from 0."""
+    trees = [Tree(**{name: nodes[name][a:b] for name in Tree.names()}) for a, b in itertools.pairwise(nodes["begin"].tolist())]
     first = 0
-    for tree in trees:
+    for tree in trees if len(nodes["sets"]) else ():
         own = binning.is_category(tree.feature)
         last = first + int(np.count_nonzero(own))
-        tree.sets, tree.bin = sets[first:last], np.where(own, tree.bin - first, tree.bin).astype(np.int32)
+        tree.sets, tree.bin = nodes["sets"][first:last], np.where(own, tree.bin - first, tree.bin).astype(np.int32)
         first = last
+    return trees
