@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from benchmarks import accuracy, busy, fitting, memory, prediction
+from benchmarks import accuracy, busy, explaining, fitting, memory, prediction
 from benchmarks.libraries import LIBRARIES, LIGHTGBM, OURS, XGBOOST
 from benchmarks.markdown import number, ratio, signed, table
 from benchmarks.results import Results
@@ -47,9 +47,16 @@ def _ratios(results: Results) -> Iterator[Target]:
     for name in ("covtype-7", "wide", "flights"):
         measured = fitting.lightgbm_ratio(results, name, "wall")
         yield Target(f"fit {TITLES[name]}, all cores, wall: LightGBM / ours", measured, 1.5, 3)
-    for peer, asked, goal in ((LIGHTGBM, 4, 15), (XGBOOST, 1.5, 5)):
-        what = f"predict_proba 200k x 28 x 100 trees: {LIBRARIES[peer].title} / ours"
-        yield Target(what, prediction.peer_ratio(results, peer), asked, goal)
+    yield Target("predict_proba 200k x 28 x 100 trees: LightGBM / ours", prediction.peer_ratio(results, LIGHTGBM), 4, 15)
+    for n_trees in prediction.TREES:
+        for peer, asked, goal in ((XGBOOST, 3, 8), (prediction.SYMMETRIC, 0.6, 1.5)):
+            what = f"predict_proba 200k x 28 x {n_trees:,} trees: {prediction.TITLES[peer]} / ours"
+            yield Target(what, prediction.peer_ratio(results, peer, n_trees), asked, goal)
+    yield Target("predict_proba of one row, microseconds", prediction.one_row(results), 60, 25, at_least=False)
+    yield Target("model.predict of one row, microseconds", prediction.one_row(results, "model"), 15, 5, at_least=False)
+    for peer in (XGBOOST, LIGHTGBM):
+        what = f"Shapley values, 10k x 28 x 100 trees: {LIBRARIES[peer].title} / ours"
+        yield Target(what, explaining.peer_ratio(results, peer), 1.5, 4)
     yield Target("fit 1M x 28, slow-down by a busy core", busy.slow_down(results, OURS), 2.2, at_least=False)
     share = memory.lightgbm_share(results, "higgs-1m")
     yield Target("fit 1M x 28, peak memory above the input: ours / LightGBM", share, 1.0, 0.6, at_least=False)

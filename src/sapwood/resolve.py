@@ -27,7 +27,7 @@ def missing_values(value: Any) -> frozenset[Any]:
     for one in given:
         if not isinstance(one, Real | str):
             raise ValueError(f"missing must be made of numbers and text; got {one!r}")
-    return frozenset(one for one in given if one == one)
+    return frozenset(one if isinstance(one, str) else float(one) for one in given if one == one)
 
 
 def monotonic(value: Any, features: Features) -> np.ndarray | None:

@@ -46,7 +46,7 @@ def test_the_same_bytes_and_predictions_as_dense(shape, absent):
     rng = np.random.default_rng(9)
     y = with_zeros[:, :3].sum(axis=1) + rng.normal(size=len(dense))
     for weight in (None, rng.random(len(dense))):
-        fitted, expected = fit(matrix, y, weight, sparse_absent=absent), fit(dense, y, weight)
+        fitted, expected = fit(matrix, y, weight, sparse_absent=absent), fit(dense, y, weight, sparse_absent=absent)
         assert fitted.model_.to_bytes() == expected.model_.to_bytes()
         for rows in (slice(None), slice(0, 5)):
             assert_array_equal(fitted.predict(matrix[rows]), expected.predict(dense[rows]))

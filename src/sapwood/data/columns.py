@@ -163,11 +163,15 @@ class Schema:
     n_features : int
     names : of the columns, if the table had any
     kinds : of the features that are not plain numbers
+    absent : values that mean missing, besides those that always do
+    sparse_missing : whether entries that a sparse table does not have are missing, rather than zero
     """
 
     n_features: int
     names: tuple[Name, ...] | None = None
     kinds: Mapping[int, Kind] = field(default_factory=dict)
+    absent: frozenset[float | str] = frozenset()
+    sparse_missing: bool = False
 
     def kind(self, feature: int) -> Kind:
         return self.kinds.get(feature, NUMBER)
@@ -191,14 +195,21 @@ class Schema:
             if kind.zone is not None:
                 about["zone"] = kind.zone
             kinds[str(feature)] = about
-        return {"names": None if self.names is None else list(self.names), "kinds": kinds}
+        names = None if self.names is None else list(self.names)
+        return {"names": names, "kinds": kinds, "absent": sorted(self.absent, key=_rank), "sparse_missing": self.sparse_missing}
 
     @classmethod
     def from_json(cls, data: Any, n_features: int) -> Schema:
         """What `to_json` made; ValueError for anything else."""
-        if not isinstance(data, dict) or set(data) != {"names", "kinds"} or not isinstance(data["kinds"], dict):
+        if not isinstance(data, dict) or set(data) != {"names", "kinds", "absent", "sparse_missing"} or not isinstance(data["kinds"], dict):
             raise ValueError("the features are not described")
-        names = data["names"]
+        names, absent, sparse_missing = data["names"], data["absent"], data["sparse_missing"]
+        if (
+            not isinstance(absent, list)
+            or not all(type(value) in (str, int, float) for value in absent)
+            or type(sparse_missing) is not bool
+        ):
+            raise ValueError("what is missing is not described")
         if names is not None:
             if not isinstance(names, list) or len(names) != n_features or not all(type(name) in (str, int) for name in names):
                 raise ValueError("names must be strings or integers, one for each feature")
@@ -209,7 +220,7 @@ class Schema:
             if not key.isdecimal() or int(key) >= n_features:
                 raise ValueError(f"{key!r} is no feature")
             kinds[int(key)] = _kind_of_json(about)
-        return cls(n_features, None if names is None else tuple(names), kinds)
+        return cls(n_features, None if names is None else tuple(names), kinds, frozenset(absent), sparse_missing)
 
 
 def _kind_of_json(about: Any) -> Kind:

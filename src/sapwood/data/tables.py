@@ -111,6 +111,12 @@ class ArrayTable(Table):
     def runs(self, most: int) -> list[tuple[int, int]]:
         return [(first, min(first + most, self.n_features)) for first in range(0, self.n_features, most)]
 
+    def score(self, scorer: kernels.Scorer, first: int, last: int, out: np.ndarray, n_threads: int) -> None:
+        if self._readable:
+            scorer.add(self.array, first, last, out, n_threads)
+        else:
+            super().score(scorer, first, last, out, n_threads)
+
     def read(self, rows: slice | np.ndarray, first: int, last: int) -> np.ndarray:
         block = self.array[rows, first:last]
         if self._readable:

@@ -25,18 +25,19 @@ from sapwood.boosting import Rows, train
 from sapwood.callbacks import TRAIN, VALIDATION, Callback, EarlyStopping, Log, Measure, ProgressBar, Remember, Round, Scores
 from sapwood.checks import check_finite, refuse_mask
 from sapwood.data.columns import Schema
-from sapwood.data.frames import array_table, frame_table, open_frame
-from sapwood.data.sparse import SparseTable
+from sapwood.data.frames import open_frame
+from sapwood.data.reading import filled, plain_array, read_any
 from sapwood.data.tables import Table
 from sapwood.describe import Description, describe
 from sapwood.estimators.inputs import Given, Part, Watching, refuse_more, split_by
 from sapwood.estimators.scikit_callbacks import CallbackSupportMixin, ScikitCallbacks, with_callbacks
-from sapwood.estimators.start import check_offset, fitted_init, linked_predictions
+from sapwood.estimators.start import check_early_exit, check_offset, fitted_init, linked_predictions
 from sapwood.inspection.recursion import recursion_of
 from sapwood.losses import Loss
 from sapwood.metrics import METRICS, Metric, as_metric
 from sapwood.model import Explanation, Model
 from sapwood.model.explain import TreeExplainer
+from sapwood.model.rounds import Rounds
 from sapwood.plan import (
     make_builder,
     make_encoding,
@@ -49,7 +50,7 @@ from sapwood.plan import (
     seen_levels,
 )
 from sapwood.resolve import Features
-from sapwood.threads import resolve_threads
+from sapwood.threads import resolve_threads, threads_for
 
 AUTO_EARLY_STOPPING_ROWS = 10_000
 SCORED_TRAINING_ROWS = 10_000  # of the training rows, for a scorer other than the loss
@@ -167,7 +168,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         if part.rows is not None and table.schema.categories and not previous:
             table = table.match(seen_levels(table, part.rows))
             part = replace(part, table=table)
-        schema = table.schema
+        schema = previous.schema if previous else replace(table.schema, **self._missing())
         seed = self._seed()
         stops = self._stops_early(part.n_rows, given_validation.X, watching.callbacks, loss)
         validation = None
@@ -249,25 +250,24 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
 
     def _table(self, X: Any, schema: Schema | None) -> Table:
         """X as a Table: that of a fit, whose features are noted, or one with the features of a schema."""
-        table: Table
-        frame, absent = open_frame(X), resolve.missing_values(self.missing)
-        if sparse.issparse(X):
-            matrix = validate_data(self, X, reset=schema is None, accept_sparse=True, ensure_all_finite=False)
-            numbers = frozenset(value for value in absent if not isinstance(value, str))
-            table = SparseTable(matrix, self.sparse_absent == "missing", numbers)
-        elif frame is None:
-            if isinstance(X, np.ma.MaskedArray):  # what is masked is missing
-                X = np.ma.filled(X.astype(np.float64), np.nan)
+        if schema is not None and not hasattr(self, "feature_names_in_") and (plain := plain_array(X, schema)) is not None:
+            return plain  # which scikit-learn would find nothing wrong with
+        frame = open_frame(X)
+        if isinstance(X, np.ma.MaskedArray):
+            X = filled(X)
+        if frame is None:
             own = isinstance(X, np.ndarray) and X.dtype.kind in "OmM" and X.ndim == 2
-            dtype = None if own else "numeric"
-            table = array_table(validate_data(self, X, reset=schema is None, dtype=dtype, ensure_all_finite=False), absent)
-        else:
-            if 0 in frame.shape:
-                what = "feature(s)" if frame.shape[1] == 0 else "sample(s)"
-                raise ValueError(f"Found array with 0 {what} (shape={frame.shape}) while a minimum of 1 is required.")
-            table = frame_table(frame, absent)
+            dtype = None if own or sparse.issparse(X) else "numeric"
+            X = validate_data(self, X, reset=schema is None, accept_sparse=True, dtype=dtype, ensure_all_finite=False)
+        missing = self._missing() if schema is None else {"absent": schema.absent, "sparse_missing": schema.sparse_missing}
+        table = read_any(X if frame is None else frame, **missing)
+        if frame is not None:
             self._note_names(table.schema) if schema is None else self._check_names(table.schema, schema)
         return table if schema is None else table.match(schema)
+
+    def _missing(self) -> dict[str, Any]:
+        """What the user says is missing, as a schema keeps it."""
+        return {"absent": resolve.missing_values(self.missing), "sparse_missing": self.sparse_absent == "missing"}
 
     def _note_names(self, schema: Schema) -> None:
         """In scikit-learn's attributes, which know text only."""
@@ -413,17 +413,29 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         raw = rows.raw[:, chosen].T
         known = copy.copy(self)
         known.model_ = state.model
-        known.__dict__["_raw_predict"] = lambda X, offset=None: raw[X[:, 0]]  # no need to walk the trees again
+        known.__dict__["_raw_predict"] = lambda X, *_: raw[X[:, 0]]  # no need to walk the trees again
         return known, np.broadcast_to(np.arange(len(raw))[:, None], (len(raw), self.n_features_in_)), chosen
 
     # Using the model
 
-    def _raw_predict(self, X: Any, offset: Any = None) -> np.ndarray:
+    def _raw_predict(self, X: Any, offset: Any = None, rounds: Rounds = None, early_exit: float | None = None) -> np.ndarray:
         """(n_rows, n_outputs) float64."""
-        check_is_fitted(self)
-        raw = self.model_.predict_raw(self._table(X, self.model_.schema), resolve_threads(self.n_jobs))
+        if "model_" not in self.__dict__:
+            check_is_fitted(self)
+        table = self._table(X, self.model_.schema)
+        if early_exit is not None:
+            check_early_exit(early_exit, offset, self.init_)
+        raw = self.model_.predict_raw(table, threads_for(table.n_rows, self.n_jobs), rounds, early_exit)
+        if offset is None and self.init_ is None:
+            return raw
         start = self._offset(X, offset, len(raw), raw.shape[1], self.model_.link, "offset")
         return raw if start is None else raw + start
+
+    def apply(self, X: Any, *, rounds: Rounds = None) -> np.ndarray:
+        """(n_rows, n_rounds) int32: the leaf that a row reaches in each round's tree, as its number among the nodes; where a round has
+        several trees, (n_rows, n_rounds, trees_per_round). `rounds` as in `predict`."""
+        check_is_fitted(self)
+        return self.model_.leaves(self._table(X, self.model_.schema), resolve_threads(self.n_jobs), rounds)
 
     def _staged_raw(self, X: Any, offset: Any = None) -> Iterator[np.ndarray]:
         check_is_fitted(self)

@@ -70,7 +70,12 @@ class Classes:
         """From raw predictions that went through the link."""
         if len(self.classes) == 1:
             return np.ones((len(linked), 1))
-        return linked if linked.shape[1] > 1 else np.column_stack([1 - linked, linked])
+        if linked.shape[1] > 1:
+            return linked
+        both = np.empty((len(linked), 2))
+        both[:, 1] = linked[:, 0]
+        np.subtract(1.0, both[:, 1], out=both[:, 0])
+        return both
 
     def row_weights(self, class_weight: Any, encoded: np.ndarray) -> np.ndarray:
         return compute_sample_weight(class_weight, self.decode(encoded))

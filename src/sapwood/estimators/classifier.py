@@ -15,7 +15,8 @@ from sapwood.estimators.base import BaseBoosting
 from sapwood.estimators.classes import Classes, LabelSets, read_classes
 from sapwood.losses import Loss
 from sapwood.model import Model
-from sapwood.threads import resolve_threads
+from sapwood.model.rounds import Rounds
+from sapwood.threads import threads_for
 
 
 class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSIFIER):
@@ -51,17 +52,29 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
     classes_: np.ndarray
     _kind: Classes
 
-    def predict(self, X: Any, *, offset: Any = None) -> np.ndarray:
-        """(n_rows,): the most probable class of each row; for several labels (n_rows, n_labels) of 0 and 1."""
-        return self._most_probable(self._raw_predict(X, offset))
+    def predict(self, X: Any, *, offset: Any = None, rounds: Rounds = None, early_exit: float | None = None) -> np.ndarray:
+        """(n_rows,): the most probable class of each row; for several labels (n_rows, n_labels) of 0 and 1.
 
-    def predict_proba(self, X: Any, *, offset: Any = None) -> np.ndarray:
-        """(n_rows, n_classes) float64: the probability of each class, or of each label to be there."""
-        return self._probabilities(self._raw_predict(X, offset))
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+        offset : array, optional
+            As in `fit`.
+        rounds : int or (first, last), optional
+            So many rounds of the model, or those from a first up to a last, which is not among them; if not given, those up to the best.
+        early_exit : float, optional
+            A row takes no more rounds once its class leads the next by so much in raw predictions (asked every ten rounds): faster where
+            most rows are easy, and near the full answer if the lead is large.
+        """
+        return self._most_probable(self._raw_predict(X, offset, rounds, early_exit))
 
-    def decision_function(self, X: Any, *, offset: Any = None) -> np.ndarray:
-        """Raw predictions: (n_rows,) log-odds for two classes, else (n_rows, n_classes)."""
-        return self._decisions(self._raw_predict(X, offset))
+    def predict_proba(self, X: Any, *, offset: Any = None, rounds: Rounds = None, early_exit: float | None = None) -> np.ndarray:
+        """(n_rows, n_classes) float64: the probability of each class, or of each label to be there. Arguments as in `predict`."""
+        return self._probabilities(self._raw_predict(X, offset, rounds, early_exit))
+
+    def decision_function(self, X: Any, *, offset: Any = None, rounds: Rounds = None, early_exit: float | None = None) -> np.ndarray:
+        """Raw predictions: (n_rows,) log-odds for two classes, else (n_rows, n_classes). Arguments as in `predict`."""
+        return self._decisions(self._raw_predict(X, offset, rounds, early_exit))
 
     def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[np.ndarray]:
         """`predict` after each round."""
@@ -89,7 +102,7 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
         return self._kind.most_probable(raw)
 
     def _probabilities(self, raw: np.ndarray) -> np.ndarray:
-        return self._kind.probabilities(self.model_.apply_link(np.ascontiguousarray(raw), resolve_threads(self.n_jobs)))
+        return self._kind.probabilities(self.model_.apply_link(np.ascontiguousarray(raw), threads_for(len(raw), self.n_jobs)))
 
     def _decisions(self, raw: np.ndarray) -> np.ndarray:
         return raw[:, 0] if raw.shape[1] == 1 else raw

@@ -21,6 +21,7 @@ from sapwood.losses import RANKING, Loss
 from sapwood.metrics import as_metric
 from sapwood.metrics.ranking import ndcg
 from sapwood.model import Model
+from sapwood.model.rounds import Rounds
 from sapwood.threads import resolve_threads
 
 
@@ -116,9 +117,9 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         self._fit_anew(given, validation, Watching(groups, eval_sets, eval_metric, callbacks or ()))
         return self
 
-    def predict(self, X: Any, *, offset: Any = None) -> np.ndarray:
-        """(n_rows,) float64: scores; within a query a higher one belongs higher up."""
-        return self._raw_predict(X, offset)[:, 0]
+    def predict(self, X: Any, *, offset: Any = None, rounds: Rounds = None) -> np.ndarray:
+        """(n_rows,) float64: scores; within a query a higher one belongs higher up. `rounds` as for the other estimators."""
+        return self._raw_predict(X, offset, rounds)[:, 0]
 
     def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[np.ndarray]:
         """`predict` after each round."""

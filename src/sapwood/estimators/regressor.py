@@ -19,7 +19,8 @@ from sapwood.losses.registry import find_loss
 from sapwood.losses.several import SeveralOutputs
 from sapwood.metrics.concordance import concordance_index, concordance_of_times
 from sapwood.model import Model
-from sapwood.threads import resolve_threads
+from sapwood.model.rounds import Rounds
+from sapwood.threads import threads_for
 
 
 class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSOR):
@@ -51,12 +52,18 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
     0.9
     """
 
-    def predict(self, X: Any, *, offset: Any = None) -> np.ndarray:
+    def predict(self, X: Any, *, offset: Any = None, rounds: Rounds = None) -> np.ndarray:
         """(n_rows,) float64: the predicted targets; (n_rows, n_outputs) for a y of several columns, or several quantiles.
 
-        `offset` as in `fit`.
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+        offset : array, optional
+            As in `fit`.
+        rounds : int or (first, last), optional
+            So many rounds of the model, or those from a first up to a last, which is not among them; if not given, those up to the best.
         """
-        return self._means(self._raw_predict(X, offset))
+        return self._means(self._raw_predict(X, offset, rounds))
 
     def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[np.ndarray]:
         """`predict` after each round."""
@@ -74,7 +81,7 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
         return (concordance_index if self.model_.loss == "cox" else concordance_of_times)(y, predicted)
 
     def _means(self, raw: np.ndarray) -> np.ndarray:
-        means = self.model_.apply_link(np.ascontiguousarray(raw), resolve_threads(self.n_jobs))
+        means = self.model_.apply_link(np.ascontiguousarray(raw), threads_for(len(raw), self.n_jobs))
         return means[:, 0] if means.shape[1] == 1 else means
 
     def _find_loss(self) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,14 @@ def check_offset(offset: Any, n_rows: int, n_outputs: int, name: str) -> np.ndar
     given = given.reshape(n_rows, n_outputs)
     check_finite(given.sum(axis=1), name)
     return np.ascontiguousarray(given)
+
+
+def check_early_exit(margin: Any, offset: Any, init: Any) -> None:
+    """Raise unless rows can be asked for their lead while trees are added."""
+    if not isinstance(margin, Real) or not float(margin) > 0:
+        raise ValueError(f"early_exit must be a number above 0 (a lead in raw predictions), or None; got {margin!r}")
+    if offset is not None or init is not None:
+        raise ValueError("early_exit does not go together with offset or init: they come after the trees, and may change the lead")
 
 
 def fitted_init(init: Any, X: Any, y: Any, weight: np.ndarray | None, rows: np.ndarray | None) -> Any:

@@ -12,10 +12,14 @@ from sapwood import kernels
 from sapwood.data.binning import Binning
 from sapwood.data.columns import Schema
 from sapwood.data.pages import Pages
+from sapwood.data.reading import read_table
 from sapwood.data.sorted import SortedRows
 from sapwood.data.tables import Table
 from sapwood.encoding.encoding import Encoding
 from sapwood.model import file
+from sapwood.model.early_exit import add_until_sure
+from sapwood.model.rounds import Rounds, first_and_last
+from sapwood.threads import resolve_threads, threads_for
 from sapwood.trees.tree import Tree
 
 IMPORTANCES = ("gain", "split", "cover")
@@ -115,15 +119,65 @@ class Model:
             self._scorer = cached
         return cached[1]
 
-    def predict_raw(self, table: Table, n_threads: int, n_rounds: int | None = None) -> np.ndarray:
-        """(n_rows, n_outputs) float64."""
-        return self._add_rounds(table, self._start(table.n_rows), 0, self.n_rounds_used if n_rounds is None else n_rounds, n_threads)
+    def predict(self, X: Any, *, raw: bool = False, rounds: Rounds = None, n_jobs: int | None = None) -> np.ndarray:
+        """Predictions for a table.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_rows, n_features)
+        raw : bool
+            Whether to leave out the link: log-odds rather than probabilities, say.
+        rounds : int or (first, last), optional
+            So many rounds, or those from a first up to a last, which is not among them; if not given, those up to the best one. The
+            constant that training starts from is always counted.
+        n_jobs : int, optional
+            As in scikit-learn.
+
+        Returns
+        -------
+        (n_rows,) float64, or (n_rows, n_outputs) where there are several
+            Of two classes, the probability of the second.
+        """
+        table = read_table(X, self.schema)
+        n_threads = threads_for(table.n_rows, n_jobs)
+        out = self.predict_raw(table, n_threads, rounds)
+        if not raw:
+            out = self.apply_link(out, n_threads)
+        return out[:, 0] if out.shape[1] == 1 else out
+
+    def apply(self, X: Any, *, rounds: Rounds = None, n_jobs: int | None = None) -> np.ndarray:
+        """(n_rows, n_rounds) int32: the leaf that each row reaches, as the number of its node in the tree; (n_rows, n_rounds,
+        trees_per_round) where a round has several trees."""
+        return self.leaves(read_table(X, self.schema), resolve_threads(n_jobs), rounds)
+
+    def predict_raw(self, table: Table, n_threads: int, rounds: Rounds = None, early_exit: float | None = None) -> np.ndarray:
+        """(n_rows, n_outputs) float64. With `early_exit` a row takes no more rounds once its class leads by that much."""
+        raw, (first, last) = self._start(table.n_rows), self._range(rounds)
+        if early_exit is None:
+            return self._add_rounds(table, raw, first, last, n_threads)
+        if self.trees:
+            k = self.trees_per_round
+            trees = range(first * k, last * k, k)
+            add_until_sure(self.encoding.apply(table), self.scorer(), raw, trees, self.link, early_exit, n_threads)
+        return raw
+
+    def leaves(self, table: Table, n_threads: int, rounds: Rounds = None) -> np.ndarray:
+        """What `apply` gives."""
+        (first, last), k = self._range(rounds), self.trees_per_round
+        out = np.empty((table.n_rows, (last - first) * k), dtype=np.int32)
+        features = self.encoding.apply(table)
+        for rows in features.row_blocks() if out.size else ():
+            self.scorer().leaves(features.dense(rows), first * k, last * k, out[rows], n_threads)
+        return out if k == 1 else out.reshape(-1, last - first, k)
 
     def staged_raw(self, table: Table, n_threads: int) -> Iterator[np.ndarray]:
         """The raw predictions after each round; each is an array of its own."""
         raw = self._start(table.n_rows)
         for round_ in range(self.n_rounds_used):
             yield self._add_rounds(table, raw, round_, round_ + 1, n_threads).copy()
+
+    def _range(self, rounds: Rounds) -> tuple[int, int]:
+        return (0, self.n_rounds_used) if rounds is None else first_and_last(rounds, self.n_rounds)
 
     def _start(self, n_rows: int) -> np.ndarray:
         raw = np.empty((n_rows, self.n_outputs))
