@@ -12,6 +12,7 @@ from sapwood.boosting import Rows, train
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
 from sapwood.encoding.encoding import Encoding
+from sapwood.going_on import Start
 from sapwood.losses import REGRESSION
 from sapwood.losses.quantiles import Quantiles
 from sapwood.losses.several import SeveralOutputs
@@ -162,8 +163,8 @@ class TestSharedTrees:
 )
 def test_how_many_trees_classes_share(multi_strategy, n_rows, n_classes, shared):
     estimator = BoostingClassifier(multi_strategy=multi_strategy)
-    loss = estimator._targets(np.repeat(np.arange(n_classes), 2), 2 * n_classes, None)[1]
-    assert make_strategy(estimator, loss, n_rows, None).shared == shared
+    loss = estimator._targets(np.repeat(np.arange(n_classes), 2), 2 * n_classes, Start())[1]
+    assert make_strategy(estimator, loss, n_rows, Start()).shared == shared
 
 
 def test_two_classes_share_nothing():

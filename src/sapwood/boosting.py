@@ -34,9 +34,12 @@ class Rows:
     loss: Loss = field(init=False)  # bound to these rows
 
     def begin(self, model: Model, loss: Loss, n_threads: int) -> None:
-        self.loss, self.raw = loss.bind(self.queries), model.start_raw(self.pages, n_threads)
-        if self.offset is not None:
-            self.raw += self.offset
+        self.loss, self.raw = loss.bind(self.queries), model.start_raw(self.pages, n_threads, self.offset)
+
+    def constant(self, model: Model) -> np.ndarray:
+        """(n_outputs, n_rows) float64: the raw predictions without any tree."""
+        start = np.repeat(model.base_score[:, None], self.pages.n_rows, axis=1)
+        return start if self.offset is None else start + self.offset
 
 
 def train(
@@ -69,7 +72,7 @@ def train(
     try:
         for callback in callbacks:
             callback.before_training(state)
-        mode.begin(Training(model, [(part.pages, part.raw) for part in (rows, *watched.values())], seed, n_threads))
+        mode.begin(Training(model, [rows, *watched.values()], seed, n_threads))
         workspace, leaves = rows.pages.workspace(n_threads), Leaves(rows.pages.n_rows)
         config.rules.constrain(workspace, config.frontier.joint, rows.pages.binning.kinds)
         weight = np.ones(rows.pages.n_rows) if sampler.multiplies and rows.weight is None else rows.weight

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sapwood import kernels
-from sapwood.data.pages import Pages
-from sapwood.data.sorted import SortedRows
 from sapwood.model import Model
+
+if TYPE_CHECKING:
+    from sapwood.boosting import Rows
 
 MASK = (1 << 64) - 1
 
@@ -19,14 +21,14 @@ class Training:
     """What a mode may look at and change: the model so far, and the raw predictions for training and validation rows."""
 
     model: Model
-    rows: list[tuple[Pages | SortedRows, np.ndarray]]  # binned rows and their raw predictions, the training rows first
+    rows: list[Rows]  # the training rows first
     seed: int
     n_threads: int
 
     def add(self, tree: int, factor: float) -> None:
         """Add a factor times a tree of the model to all raw predictions."""
-        for pages, raw in self.rows:
-            pages.add_tree(self.model.trees[tree], raw[self.model.outputs_of(tree)], self.n_threads, factor)
+        for part in self.rows:
+            part.pages.add_tree(self.model.trees[tree], part.raw[self.model.outputs_of(tree)], self.n_threads, factor)
 
 
 class Mode:
@@ -40,7 +42,7 @@ class Mode:
 
     def before_round(self, round_: int) -> np.ndarray:
         """(n_outputs, n_rows) float64."""
-        return self.training.rows[0][1]
+        return self.training.rows[0].raw
 
     def after_round(self, round_: int) -> None:
         """The trees of the round are in the model and in the predictions."""
@@ -54,7 +56,7 @@ class Forest(Mode):
 
     def begin(self, training: Training) -> None:
         super().begin(training)
-        self.base = training.rows[0][1].copy()  # the constant, and an offset where there is one
+        self.base = training.rows[0].constant(training.model)
 
     def before_round(self, round_: int) -> np.ndarray:
         return self.base
@@ -79,7 +81,7 @@ class Dart(Mode):
         self.dropped = [tree for r in self._draw(round_) for tree in self._trees(r)]
         for tree in self.dropped:
             self.training.add(tree, -1.0)
-        return self.training.rows[0][1]
+        return self.training.rows[0].raw
 
     def after_round(self, round_: int) -> None:
         model = self.training.model

@@ -22,6 +22,7 @@ from sapwood.encoding.base import Targets
 from sapwood.encoding.encoding import Encoding, Fitted, Plan
 from sapwood.encoding.levels import MAX_LEVELS
 from sapwood.encoding.lookup import MAX_KEYS, key_space
+from sapwood.going_on import Start
 from sapwood.losses import Loss
 from sapwood.losses.ranking import RankingLoss
 from sapwood.model import Model
@@ -51,10 +52,12 @@ def make_encoding(
     weight: np.ndarray | None,
     rows: np.ndarray | None,
     seed: int,
-    previous: Model | None,
+    start: Start,
 ) -> Fitted:
     """How the categories of a table become features."""
     schema = table.schema
+    if start.model is not None and start.new_rows:
+        return Fitted(start.model.encoding, table)
     wanted = resolve.encodings(e.categorical_encoding, features)
     if not schema.categories:
         return Fitted(Encoding(table.n_features), table)
@@ -83,7 +86,7 @@ def make_encoding(
     part: Any = slice(None) if rows is None else rows
     targets = Targets(loss.describing(y[part]), weight if weight is None else weight[part], rows, seed)
     fitted = plan.fit(table, n_levels, targets, rows)
-    return fitted if previous is None else fitted.go_on_with(previous.encoding)
+    return fitted if start.model is None else fitted.go_on_with(start.model.encoding, start.how)
 
 
 def _combinations(e: Any, n_levels: dict[int, int]) -> list[tuple[tuple[int, ...], Encoder]]:
@@ -261,12 +264,14 @@ def make_row_sampler(e: Any) -> RowSampler:
     return whole(e.subsample) if e.sampling == "uniform" else MinimalVariance(e.subsample)
 
 
-def make_strategy(e: Any, loss: Loss, n_rows: int, previous: Model | None) -> TreePerOutput:
-    shared = 0
+def make_strategy(e: Any, loss: Loss, n_rows: int, start: Start) -> TreePerOutput:
+    previous, shared = start.model, 0
     searches = e.step == "line_search"  # along the tree of one output
     if searches and loss.n_outputs > 1 and e.multi_strategy == "multi_output_tree":
         raise ValueError("step='line_search' and multi_strategy='multi_output_tree' do not go together: a step is sought for one output")
     shares = loss.alike and not searches if e.multi_strategy == "auto" else e.multi_strategy == "multi_output_tree"
+    if previous is not None and e.multi_strategy == "auto":
+        shares = previous.shared > 0
     if loss.n_outputs > 1 and shares:
         if e.shared_trees != "auto":
             shared = int(e.shared_trees)
@@ -283,18 +288,18 @@ def make_strategy(e: Any, loss: Loss, n_rows: int, previous: Model | None) -> Tr
         raise ValueError(f"boosting='forest' and shared_trees={e.shared_trees} do not go together: a round is one tree")
     if previous is not None and previous.shared != shared:
         raise ValueError(
-            f"warm_start goes on with {previous.shared or 'no'} shared tree(s) a round, but multi_strategy={e.multi_strategy!r} and "
+            f"{start.how} goes on with {previous.shared or 'no'} shared tree(s) a round, but multi_strategy={e.multi_strategy!r} and "
             f"shared_trees={e.shared_trees!r} mean {shared or 'none'}"
         )
     return SharedTrees(shared) if shared else TreePerOutput()
 
 
-def make_mode(e: Any) -> Mode:
+def make_mode(e: Any, start: Start) -> Mode:
     if e.boosting == "forest":
         if e.sampling == "uniform" and e.subsample == min(e.max_features, e.max_features_level, e.max_features_tree) == 1:
             raise ValueError("boosting='forest' would grow the same tree again and again: subsample or max_features must be below 1")
-        if e.warm_start:
-            raise ValueError("boosting='forest' and warm_start=True do not go together: the weight of a tree depends on their number")
+        if start.how:
+            raise ValueError(f"boosting='forest' and {start.how} do not go together: the weight of a tree depends on their number")
         return Forest()
     if e.boosting == "dart":
         return Dart(e.drop_rate, e.skip_drop, e.max_drop)

@@ -92,6 +92,7 @@ class SortedRows:
                     used[feature].add(float(threshold))
         model.binning = Binning([np.array(sorted(cuts)) for cuts in used])
         for tree in model.trees:
+            tree.bin = tree.bin.copy()  # another model may have it too
             for node in np.flatnonzero(tree.feature >= 0):
                 tree.bin[node] = np.searchsorted(model.binning.of(tree.feature[node]), tree.threshold[node], side="left")
 

@@ -221,9 +221,9 @@ class Fitted:
             given[feature] = values
         return self.encoding.apply(self.table, given)
 
-    def go_on_with(self, encoding: Encoding) -> Fitted:
+    def go_on_with(self, encoding: Encoding, how: str) -> Fitted:
         """The same for a model that was trained before, whose look-ups stay as they are."""
         columns = [{f: e.columns_of(f) for f in range(e.n_features)} for e in (encoding, self.encoding)]
         if columns[0] != columns[1] or not np.array_equal(encoding.kinds, self.encoding.kinds):
-            raise ValueError("warm_start goes on with categories as they were encoded: leave the parameters of categories as they were")
+            raise ValueError(f"{how} goes on with categories as they were encoded: leave the parameters of categories as they were")
         return replace(self, encoding=encoding)

@@ -32,6 +32,7 @@ from sapwood.describe import Description, describe
 from sapwood.estimators.inputs import Given, Part, Watching, refuse_more, split_by
 from sapwood.estimators.scikit_callbacks import CallbackSupportMixin, ScikitCallbacks, with_callbacks
 from sapwood.estimators.start import check_early_exit, check_offset, fitted_init, linked_predictions
+from sapwood.going_on import Start
 from sapwood.inspection.recursion import recursion_of
 from sapwood.losses import Loss
 from sapwood.metrics import METRICS, Metric, as_metric
@@ -105,6 +106,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         eval_sets: Any = None,
         eval_metric: Any = None,
         callbacks: Sequence[Callback] | None = None,
+        init_model: Any = None,
     ) -> BaseBoosting:
         """Train on a table.
 
@@ -131,33 +133,67 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         callbacks : list of Callback, optional
             What listens to this training: see `sapwood.callbacks`. They belong to one fit and keep its state, so they are no parameter of
             the estimator: a clone would copy that state.
+        init_model : fitted estimator of the same kind, or Model, optional
+            What to go on from: `max_iter` rounds are added to those it predicts with, on these rows, which may be new, with its bins and
+            its tables of categories; a level that it does not know is as good as missing. It stays as it is. A Model does not know its
+            classes: they are those of y.
 
         Returns
         -------
         self
         """
         validation = Given(X_val, y_val, sample_weight_val, suffix="_val", offset=offset_val)
-        return self._fit_anew(
-            Given(X, y, sample_weight, offset=offset), validation, Watching(groups, eval_sets, eval_metric, callbacks or ())
-        )
+        watching = Watching(groups, eval_sets, eval_metric, callbacks or ())
+        return self._fit_anew(Given(X, y, sample_weight, offset=offset), validation, watching, self._start(init_model))
 
-    def _fit_anew(self, given: Given, given_validation: Given, watching: Watching) -> BaseBoosting:
+    def _fit_anew(self, given: Given, given_validation: Given, watching: Watching, start: Start) -> BaseBoosting:
         """A refit that fails or is interrupted leaves the old model as it was: all that is new is set at the end."""
         fresh = copy.copy(self)
-        fresh._fit(given, given_validation, watching)
+        fresh._fit(given, given_validation, watching, start)
         self.__dict__ = fresh.__dict__
         return self
 
+    def _start(self, init_model: Any) -> Start:
+        """What `fit` goes on from."""
+        own = self.model_ if hasattr(self, "model_") and self.warm_start else None
+        if init_model is None:
+            if own is None:
+                return Start("warm_start" if self.warm_start else "")
+            return Start("warm_start", own, targets=self._known_targets, init=self.init_)
+        if own is not None:
+            raise ValueError("init_model and warm_start=True do not go together: both say what to go on from")
+        if self.init is not None:
+            raise ValueError("init_model and init do not go together: raw predictions start where those of init_model do")
+        if isinstance(init_model, Model):
+            return Start("init_model", init_model[: init_model.n_rounds_used], more_rounds=True)
+        if not isinstance(init_model, BaseBoosting) or init_model._parameters is not self._parameters:
+            raise TypeError(f"init_model must be a fitted {type(self).__name__} or a Model; got {type(init_model).__name__}")
+        check_is_fitted(init_model)
+        model = init_model.model_
+        return Start("init_model", model[: model.n_rounds_used], True, False, init_model._known_targets, init_model.init_)
+
+    def _start_of_more(self) -> Start:
+        """What `partial_fit` goes on from."""
+        if not hasattr(self, "model_"):
+            return Start("partial_fit")
+        model = self.model_
+        return Start("partial_fit", model[: model.n_rounds_used], True, True, self._known_targets, self.init_)
+
+    @property
+    def _known_targets(self) -> Any:
+        """What a fit that goes on must know of the targets before."""
+        return None
+
     @with_callbacks
-    def _fit(self, given: Given, given_validation: Given, watching: Watching) -> None:
+    def _fit(self, given: Given, given_validation: Given, watching: Watching, start: Start) -> None:
         self._validate_params()
-        n_threads = resolve_threads(self.n_jobs)
-        previous = getattr(self, "model_", None) if self.warm_start else None
-        if previous is not None and self.max_iter < previous.n_rounds:
-            raise ValueError(f"max_iter={self.max_iter} must be larger than or equal to n_iter_={previous.n_rounds} when warm_start==True")
+        n_threads, previous, n_rounds = resolve_threads(self.n_jobs), start.model, start.rounds(self.max_iter)
+        if previous is not None:
+            self._note_names(previous.schema)
         table = self._table(given.X, previous.schema if previous else None)
         table = table if previous else self._with_categories(table, given.X)
-        y, loss = self._targets(given.y, table.n_rows, previous)
+        y, loss = self._targets(given.y, table.n_rows, start)
+        start.check_loss(loss)
         part = self._part(given, table, y)
         if part.weight is not None and not part.weight.all():
             part = replace(part, rows=np.flatnonzero(part.weight))
@@ -175,7 +211,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         if not given_validation.any and stops and (self.validation_fraction is not None or self.validation_split is not None):
             part, validation = self._split(part, given.X, watching.groups, seed)
         loss.check_targets(part.take(part.y))
-        self.init_ = fitted_init(self.init, given.X, given.y, part.weight, part.rows)
+        self.init_ = fitted_init(self.init, given.X, given.y, part.weight, part.rows) if previous is None else start.init
         offset = self._offset(given.X, given.offset, table.n_rows, loss.n_outputs, loss.link, "offset")
         part = replace(part, offset=offset)
         if given_validation.any:
@@ -186,10 +222,11 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         sets |= {name: self._given_validation(one, schema, loss) for name, one in watching.named_sets().items()}
 
         features = Features(table.n_features, schema.names, given.X, self.feature_spec)
-        ways = make_row_sampler(self), make_mode(self), make_step(self, loss), make_strategy(self, loss, part.n_rows, previous)
+        strategy = make_strategy(self, loss, part.n_rows, start)
+        ways = make_row_sampler(self), make_mode(self, start), make_step(self, loss), strategy
         forced = resolve.forced_splits(self.forced_splits, features)
         refuse_categories(schema, resolve.monotonic(self.monotonic_cst, features), forced, resolve.cut_points(self.cut_points, features))
-        encoded = make_encoding(self, table, features, loss, y, part.weight, part.rows, seed, previous)
+        encoded = make_encoding(self, table, features, loss, y, part.weight, part.rows, seed, start)
         encoding = encoded.encoding
         tree_config = make_tree_config(self, features, encoding, loss, part.weight, part.rows)
         build = make_builder(self, encoded.features, encoding, features, part.weight, part.rows, seed, n_threads, forced, previous)
@@ -199,24 +236,26 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         del pages
 
         measures = self._measures(stops, sets, watching.eval_metric, n_threads)
-        scores = Scores(measures, getattr(self, "_scores", None) if previous else None)
+        scores = Scores(measures, getattr(self, "_scores", None) if start.how == "warm_start" else None)
         callbacks: list[Callback] = [Remember(schema, encoding), scores]
         if stops:
             callbacks.append(EarlyStopping(self.n_iter_no_change, min_delta=self.tol, on=VALIDATION if validation is not None else TRAIN))
         if self.verbose:
             callbacks.append(ProgressBar() if self.verbose == 1 else Log())
-        model = copy.copy(previous) if previous else None
-        if model is not None:
-            model.trees, model.best_round = list(model.trees), None
+        model = start.own_model() or self._first_model(train_rows, loss, strategy.shared, n_threads)
         if forced is not None:
             tree_config = replace(tree_config, forced=forced.on(train_rows.pages.binning))
         callbacks += watching.callbacks
         if ScikitCallbacks.wanted(self):
             callbacks.append(ScikitCallbacks(self, given.X, given.y))
-        self.model_ = train(train_rows, watched, loss, tree_config, self.max_iter, seed, n_threads, callbacks, model, *ways)
+        self.model_ = train(train_rows, watched, loss, tree_config, n_rounds, seed, n_threads, callbacks, model, *ways)
         self._constraints = resolve.constraints(self, features)
         self.do_early_stopping_ = stops
         self._keep_scores(scores, stops)
+
+    def _first_model(self, rows: Rows, loss: Loss, shared: int, n_threads: int) -> Model | None:
+        """A model without trees to start from; None for what suits the loss."""
+        return None
 
     def _part(self, given: Given, table: Table, y: np.ndarray) -> Part:
         refuse_more(given)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,13 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood import config
+from sapwood.boosting import Rows
+from sapwood.callbacks import Callback
+from sapwood.checks import check_labels
 from sapwood.estimators.base import BaseBoosting
 from sapwood.estimators.classes import Classes, LabelSets, read_classes
+from sapwood.estimators.inputs import Given, Watching
+from sapwood.going_on import Start
 from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.model.rounds import Rounds
@@ -51,6 +57,49 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
 
     classes_: np.ndarray
     _kind: Classes
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        offset: Any = None,
+        offset_val: Any = None,
+        groups: Any = None,
+        eval_sets: Any = None,
+        eval_metric: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> BoostingClassifier:
+        """Train on more rows.
+
+        The first call is a fit: it makes the bins, and the tables of categories. Each further one adds `max_iter` rounds on the new rows
+        alone, with the old bins and tables: the rows are looked up as rows to be predicted are, so they must be new ones. A level that was
+        not there at first is as good as missing. Trees that early stopping found too many are left out.
+
+        Parameters
+        ----------
+        classes : array of shape (n_classes,), optional
+            All classes that there will ever be, for the first call; without, those of its y. One without rows there counts as half a row
+            for the constant that training starts from.
+        X, y, sample_weight and others : as for `fit`
+        """
+        validation = Given(X_val, y_val, sample_weight_val, suffix="_val", offset=offset_val)
+        watching = Watching(groups, eval_sets, eval_metric, callbacks or ())
+        start = self._start_of_more()
+        if classes is not None:
+            named = Classes(np.unique(check_labels(classes, len(classes), "classes")))
+            if start.targets is not None and not (type(start.targets) is Classes and np.array_equal(start.targets.classes, named.classes)):
+                raise ValueError(
+                    f"classes={named.classes.tolist()} are not those of the first call of partial_fit: {start.targets.classes.tolist()}"
+                )
+            start = replace(start, targets=named)
+        self._fit_anew(Given(X, y, sample_weight, offset=offset), validation, watching, start)
+        return self
 
     def predict(self, X: Any, *, offset: Any = None, rounds: Rounds = None, early_exit: float | None = None) -> np.ndarray:
         """(n_rows,): the most probable class of each row; for several labels (n_rows, n_labels) of 0 and 1.
@@ -107,12 +156,33 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
     def _decisions(self, raw: np.ndarray) -> np.ndarray:
         return raw[:, 0] if raw.shape[1] == 1 else raw
 
-    def _targets(self, y: Any, n_rows: int, previous: Model | None) -> tuple[np.ndarray, Loss]:
-        kind = read_classes(y, n_rows)
-        if previous is not None and not (type(kind) is type(self._kind) and np.array_equal(kind.classes, self.classes_)):
-            raise ValueError(f"warm_start goes on with the classes {self.classes_.tolist()}, but y has {kind.classes.tolist()}")
+    def _targets(self, y: Any, n_rows: int, start: Start) -> tuple[np.ndarray, Loss]:
+        kind: Classes = start.targets or read_classes(y, n_rows)
+        if start.targets is not None and (start.how == "warm_start" or type(kind) is Classes):
+            given = read_classes(y, n_rows)
+            # Only `warm_start` is for the same rows: new ones need not have every class.
+            known = np.isin(given.classes, kind.classes).all() and (start.how != "warm_start" or len(given.classes) == len(kind.classes))
+            if type(given) is not type(kind) or not known:
+                raise ValueError(f"{start.how} goes on with the classes {kind.classes.tolist()}, but y has {given.classes.tolist()}")
         self._kind, self.classes_ = kind, kind.classes
         return kind.encode(y, n_rows, "y"), kind.make_loss(self.loss, self)
+
+    @property
+    def _known_targets(self) -> Classes:
+        return self._kind
+
+    def _first_model(self, rows: Rows, loss: Loss, shared: int, n_threads: int) -> Model | None:
+        """Where a class has no rows yet, half a row stands for it: the logarithm of nothing is no start."""
+        if type(self._kind) is not Classes or len(self.classes_) == 1:
+            return None
+        absent = np.setdiff1d(np.arange(len(self.classes_)), rows.y)
+        if not len(absent):
+            return None
+        y, half = np.append(rows.y, absent), np.full(len(absent), 0.5)
+        weight = np.append(np.ones(len(rows.y)) if rows.weight is None else rows.weight, half)
+        offset = None if rows.offset is None else np.hstack([rows.offset, np.zeros((loss.n_outputs, len(absent)))])
+        base_score = loss.start(y, weight, offset, n_threads)
+        return Model(rows.pages.binning, base_score, loss.name, loss.link, shared=shared)
 
     def _validation_targets(self, y: Any, n_rows: int, name: str = "y_val") -> np.ndarray:
         return self._kind.encode(y, n_rows, name)

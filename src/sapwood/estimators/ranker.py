@@ -17,10 +17,10 @@ from sapwood.data.queries import Queries
 from sapwood.data.tables import Table
 from sapwood.estimators.base import BaseBoosting
 from sapwood.estimators.inputs import Given, Part, Watching
+from sapwood.going_on import Start
 from sapwood.losses import RANKING, Loss
 from sapwood.metrics import as_metric
 from sapwood.metrics.ranking import ndcg
-from sapwood.model import Model
 from sapwood.model.rounds import Rounds
 from sapwood.threads import resolve_threads
 
@@ -82,6 +82,7 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         eval_sets: Any = None,
         eval_metric: Any = None,
         callbacks: Sequence[Callback] | None = None,
+        init_model: Any = None,
     ) -> BoostingRanker:
         """Train on a table.
 
@@ -105,7 +106,7 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
             For the splitter `validation_split`; if not given, the queries.
         eval_sets : dict of name -> dict of X, y, qid or group, and perhaps sample_weight; or a list of such; optional
             More rows to watch; they decide nothing.
-        eval_metric, callbacks : optional
+        eval_metric, callbacks, init_model : optional
             As for the other estimators.
 
         Returns
@@ -114,7 +115,40 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         """
         given = Given(X, y, sample_weight, {"group": group, "qid": qid}, offset=offset)
         validation = Given(X_val, y_val, sample_weight_val, {"group_val": group_val, "qid_val": qid_val}, "_val", offset_val)
-        self._fit_anew(given, validation, Watching(groups, eval_sets, eval_metric, callbacks or ()))
+        self._fit_anew(given, validation, Watching(groups, eval_sets, eval_metric, callbacks or ()), self._start(init_model))
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        group: Any = None,
+        qid: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        group_val: Any = None,
+        qid_val: Any = None,
+        offset: Any = None,
+        offset_val: Any = None,
+        groups: Any = None,
+        eval_sets: Any = None,
+        eval_metric: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+    ) -> BoostingRanker:
+        """Train on the rows of more queries.
+
+        The first call is a fit: it makes the bins, and the tables of categories. Each further one adds `max_iter` rounds on the new rows
+        alone, with the old bins and tables: the rows are looked up as rows to be predicted are, so they must be new ones. A level that was
+        not there at first is as good as missing. Trees that early stopping found too many are left out.
+
+        Parameters are those of `fit`.
+        """
+        given = Given(X, y, sample_weight, {"group": group, "qid": qid}, offset=offset)
+        validation = Given(X_val, y_val, sample_weight_val, {"group_val": group_val, "qid_val": qid_val}, "_val", offset_val)
+        self._fit_anew(given, validation, Watching(groups, eval_sets, eval_metric, callbacks or ()), self._start_of_more())
         return self
 
     def predict(self, X: Any, *, offset: Any = None, rounds: Rounds = None) -> np.ndarray:
@@ -176,7 +210,7 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
             given = replace(metric, function=partial(metric.function, label_gain=self._label_gain()))
         return super()._measure(given, n_threads)
 
-    def _targets(self, y: Any, n_rows: int, previous: Model | None) -> tuple[np.ndarray, Loss]:
+    def _targets(self, y: Any, n_rows: int, start: Start) -> tuple[np.ndarray, Loss]:
         y = self._validation_targets(y, n_rows, "y")
         more = {}
         if self.loss == "lambdamart":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 from collections.abc import Iterator
 from typing import Any
@@ -96,6 +97,23 @@ class Model:
     def changed(self) -> None:
         """To be called when trees have other values than before."""
         self._scorer = None
+
+    def __getitem__(self, rounds: slice) -> Model:
+        """Some of the rounds, side by side, as a model of their own: `model[:50]`, `model[50:]`.
+
+        The constant belongs to the first round: it is 0 in a slice that begins later. So the raw predictions of pieces add up to those of
+        the whole.
+        """
+        if not isinstance(rounds, slice) or rounds.step not in (None, 1):
+            raise TypeError(f"a model is sliced by rounds that lie side by side, model[first:last]; got model[{rounds!r}]")
+        first, last, _ = rounds.indices(self.n_rounds)
+        last = max(first, last)
+        k, part = self.trees_per_round, copy.copy(self)
+        part.trees = [copy.copy(tree) for tree in self.trees[first * k : last * k]]
+        part.base_score = self.base_score if first == 0 else np.zeros(self.n_outputs)
+        part.best_round = None if self.best_round is None or self.best_round >= last else max(0, self.best_round - first)
+        part.changed()
+        return part
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The nodes of all trees, end to end, and where each tree begins."""
@@ -199,9 +217,11 @@ class Model:
             kernels.apply_link(self.link, raw, n_threads)
         return raw
 
-    def start_raw(self, rows: Pages | SortedRows, n_threads: int) -> np.ndarray:
-        """(n_outputs, n_rows) float64: the raw predictions for rows with all trees so far."""
+    def start_raw(self, rows: Pages | SortedRows, n_threads: int, offset: np.ndarray | None = None) -> np.ndarray:
+        """(n_outputs, n_rows) float64: the raw predictions for rows with all trees so far, added up as training adds them."""
         raw = np.repeat(self.base_score[:, None], rows.n_rows, axis=1)
+        if offset is not None:
+            raw += offset
         for t, tree in enumerate(self.trees):
             rows.add_tree(tree, raw[self.outputs_of(t)], n_threads)
         return raw

@@ -1,0 +1,134 @@
+"""What tells data apart: a hash of every column, the same for any library's frame, any block of rows and any number of threads.
+
+A column's hash is a sum, over rows, of hashes of value and row number. An integer sum has no order, and zeros add nothing, so a sparse
+table has the hash of a dense one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sapwood.data.columns import Schema
+from sapwood.data.sparse import SparseTable
+from sapwood.data.tables import Table
+
+ROWS_AT_ONCE = 8192  # so that what is worked on stays in the cache
+COLUMNS_AT_ONCE = 16
+MISSING = np.uint64(0x7FF8000000000000)  # every NaN alike
+MULTIPLIERS = [np.uint64(m) for m in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53, 0x9E3779B97F4A7C15)]
+NAMED = 3  # columns in a message
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """Of a table and of arrays that belong to its rows.
+
+    Attributes
+    ----------
+    n_rows : int
+    columns : the hash of each column, by its name (or number), in quotes if it is text
+    arrays : the hash of each array, by what it is called
+    """
+
+    n_rows: int
+    columns: Mapping[str, str]
+    arrays: Mapping[str, str]
+
+    @classmethod
+    def of(cls, table: Table, arrays: Mapping[str, np.ndarray | None]) -> Fingerprint:
+        """Arrays that are None are left out."""
+        schema, sums = table.schema, _sparse_sums(table) if isinstance(table, SparseTable) else _sums(table)
+        kinds = [_kind(schema, f) + " absent" * (isinstance(table, SparseTable) and table.absent_missing) for f in range(table.n_features)]
+        columns = {schema.name(f): _digest(kind, int(total)) for f, (kind, total) in enumerate(zip(kinds, sums, strict=True))}
+        return cls(table.n_rows, columns, {name: of_array(array) for name, array in arrays.items() if array is not None})
+
+    @property
+    def digest(self) -> str:
+        """All of it in 64 hexadecimal digits."""
+        return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        return {"n_rows": self.n_rows, "columns": dict(self.columns), "arrays": dict(self.arrays)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Fingerprint:
+        return cls(data["n_rows"], data["columns"], data["arrays"])
+
+    def difference(self, other: Fingerprint) -> str | None:
+        """In words, what is not the same in another; None if all is."""
+        if self.n_rows != other.n_rows:
+            return f"it had {self.n_rows} rows, now there are {other.n_rows}"
+        if list(self.columns) != list(other.columns):
+            gone, new = ([name for name in a.columns if name not in b.columns] for a, b in ((self, other), (other, self)))
+            what = [f"{_some(names)} {verb}" for names, verb in ((gone, "missing now"), (new, "new")) if names]
+            return f"its columns were others: {'; '.join(what) or 'their order'}"
+        changed = [name for name, value in self.columns.items() if other.columns[name] != value]
+        if changed:
+            return f"the column{'s' * (len(changed) > 1)} {_some(changed)} had other values"
+        changed = [name for name in {**self.arrays, **other.arrays} if self.arrays.get(name) != other.arrays.get(name)]
+        return f"{_some(changed)} had other values" if changed else None
+
+
+def of_array(values: np.ndarray) -> str:
+    """The hash of an array of numbers."""
+    flat = np.ascontiguousarray(values).reshape(-1, 1)
+    total = 0
+    for start in range(0, len(flat), ROWS_AT_ONCE):
+        block = flat[start : start + ROWS_AT_ONCE]
+        total += int((_mixed(block) * _row_keys(start, len(block))[:, None]).sum(dtype=np.uint64))
+    return _digest("x".join(map(str, values.shape)), total & 0xFFFFFFFFFFFFFFFF)
+
+
+def _sums(table: Table) -> np.ndarray:
+    """(n_features,) uint64."""
+    out = np.zeros(table.n_features, dtype=np.uint64)
+    for first, last in table.runs(COLUMNS_AT_ONCE):
+        for start in range(0, table.n_rows, ROWS_AT_ONCE):
+            block = table.read(slice(start, min(start + ROWS_AT_ONCE, table.n_rows)), first, last)
+            out[first:last] += (_mixed(block) * _row_keys(start, len(block))[:, None]).sum(axis=0, dtype=np.uint64)
+    return out
+
+
+def _sparse_sums(table: SparseTable) -> np.ndarray:
+    columns = table.columns_of(None)
+    hashes = _mixed(columns.data) * _row_keys(0, table.n_rows)[columns.indices]
+    running = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(hashes, dtype=np.uint64)])
+    return running[columns.indptr[1:]] - running[columns.indptr[:-1]]
+
+
+def _mixed(values: np.ndarray) -> np.ndarray:
+    """uint64: the bits of numbers, stirred; 0 for zero."""
+    numbers = values.astype(np.float64) + 0.0  # a zero has no sign
+    bits = numbers.view(np.uint64)
+    bits[np.isnan(numbers)] = MISSING
+    for multiplier in MULTIPLIERS[:2]:
+        bits ^= bits >> np.uint64(33)
+        bits *= multiplier
+    return bits
+
+
+def _row_keys(start: int, n: int) -> np.ndarray:
+    """(n,) uint64, odd, so that no bit of what they are multiplied with is lost."""
+    keys = np.arange(start + 1, start + n + 1, dtype=np.uint64) * MULTIPLIERS[2]
+    keys ^= keys >> np.uint64(32)
+    keys *= MULTIPLIERS[0]
+    return keys ^ (keys >> np.uint64(29)) | np.uint64(1)
+
+
+def _kind(schema: Schema, feature: int) -> str:
+    kind = schema.kind(feature)
+    return json.dumps([kind.name, list(kind.levels), kind.ordered, kind.zone])
+
+
+def _digest(kind: str, total: int) -> str:
+    return hashlib.sha256(f"{kind} {total}".encode()).hexdigest()[:16]
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")

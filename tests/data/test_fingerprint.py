@@ -1,0 +1,90 @@
+"""Fingerprints: the same for the same data, however it comes; another for other data, and a word for what differs."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from sapwood.data import fingerprint
+from sapwood.data.fingerprint import Fingerprint
+from sapwood.data.frames import frame_table, open_frame
+from sapwood.data.sparse import SparseTable
+from sapwood.data.tables import ArrayTable
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 40)).round(1)
+X[X < 0] = 0
+X[5, 3] = np.nan
+Y = RNG.normal(size=300)
+FRAME = {"a": [1.5, None, 3.0], "word": ["x", "y", None], "yes": [True, False, True]}
+
+
+def of(x, **arrays):
+    return Fingerprint.of(ArrayTable(x), arrays)
+
+
+def of_frame(frame):
+    return Fingerprint.of(frame_table(open_frame(frame), frozenset()), {})
+
+
+@pytest.mark.parametrize("block", [1, 7, 300])
+def test_blocks_leave_no_trace(monkeypatch, block):
+    whole = of(X, y=Y)
+    monkeypatch.setattr(fingerprint, "ROWS_AT_ONCE", block)
+    monkeypatch.setattr(fingerprint, "COLUMNS_AT_ONCE", 3)
+    assert of(X, y=Y) == whole
+
+
+def test_layout_and_type_leave_no_trace():
+    whole = of(X)
+    assert of(np.asfortranarray(X)) == whole
+    assert Fingerprint.of(SparseTable(sparse.csc_array(X)), {}) == whole
+    half = np.floor(X * 2)
+    assert of(half.astype(np.float32)) == of(half)
+    assert of(-np.zeros((3, 2))) == of(np.zeros((3, 2)))
+
+
+def test_libraries_leave_no_trace():
+    one = of_frame(pd.DataFrame(FRAME))
+    assert of_frame(pl.DataFrame(FRAME)) == one
+    assert list(one.columns) == ["'a'", "'word'", "'yes'"]
+
+
+@pytest.mark.parametrize("row", range(0, 300, 37))
+def test_every_value_counts(row):
+    other = X.copy()
+    other[row, 7] += 0.1
+    assert of(X).difference(of(other)) == "the column 7 had other values"
+
+
+def test_bits_at_either_end_count():
+    """Small whole numbers differ in their highest bits alone; signs in one."""
+    x = RNG.integers(0, 2, size=(64, 50)).astype(np.float64)
+    assert len({of(x[:, [k]]).digest for k in range(50)}) == 50
+    signs = np.where(x > 0, 1.0, -1.0)
+    assert len({of(signs[:, [k]]).digest for k in range(50)}) == 50
+
+
+def test_the_order_of_rows_counts():
+    assert of(X).difference(of(X[::-1].copy())) is not None
+
+
+def test_differences_are_named():
+    whole = of(X, y=Y, sample_weight=None)
+    assert whole.difference(of(X, y=Y)) is None
+    assert whole.difference(of(X, y=Y + 1)) == "y had other values"
+    assert whole.difference(of(X, y=Y, sample_weight=Y)) == "sample_weight had other values"
+    assert whole.difference(of(X[:200], y=Y[:200])) == "it had 300 rows, now there are 200"
+    assert whole.difference(of(X + 1, y=Y)) == "the columns 0, 1, 2 and 37 more had other values"
+    frame, renamed = of_frame(pd.DataFrame(FRAME)), of_frame(pd.DataFrame(FRAME).rename(columns={"a": "b"}))
+    assert frame.difference(renamed) == "its columns were others: 'a' missing now; 'b' new"
+    assert frame.difference(of_frame(pd.DataFrame(FRAME)[["yes", "a", "word"]])) == "its columns were others: their order"
+    levels = of_frame(pd.DataFrame(FRAME | {"word": ["x", "z", None]}))
+    assert frame.difference(levels) == "the column 'word' had other values"  # the codes are the same
+
+
+def test_as_plain_data_and_back():
+    whole = of(X, y=Y)
+    assert Fingerprint.from_json(whole.to_json()) == whole
+    assert len(whole.digest) == 64

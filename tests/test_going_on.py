@@ -1,0 +1,296 @@
+"""Going on from a model: `init_model`, `warm_start` and `partial_fit`."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
+
+from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor, Model
+
+RNG = np.random.default_rng(0)
+N = 300
+X = RNG.normal(size=(N, 4)).round(2)
+X[RNG.random(X.shape) < 0.1] = np.nan
+Y = np.nan_to_num(X[:, 0]) + np.sin(np.nan_to_num(X[:, 1])) + RNG.normal(scale=0.3, size=N)
+LABELS = (Y > 0).astype(int)
+WORDS = np.array(["low", "middle", "high"])[np.digitize(Y, [-0.5, 0.5])]
+SEVERAL = np.column_stack([Y, -Y, np.nan_to_num(X[:, 2])])
+WEIGHT = RNG.uniform(0.5, 2, size=N)
+FRAME = pd.DataFrame(X, columns=list("abcd")).assign(
+    word=pd.Categorical(np.array(["u", "v", "w", None], dtype=object)[RNG.integers(0, 4, N)]), many=RNG.integers(0, 40, N).astype(str)
+)
+QID = np.repeat(np.arange(30), 10)
+SMALL = {"max_leaf_nodes": 6, "min_samples_leaf": 5}
+
+
+def regressor(**parameters):
+    return BoostingRegressor(**{**SMALL, "max_iter": 12, **parameters})
+
+
+def classifier(**parameters):
+    return BoostingClassifier(**{**SMALL, "max_iter": 12, **parameters})
+
+
+CASES = {
+    "plain": (regressor(), X, Y, {}),
+    "weights": (regressor(), X, Y, {"sample_weight": WEIGHT}),
+    "offset": (regressor(loss="poisson"), X, np.exp(Y), {"offset": RNG.normal(size=N)}),
+    "sparse": (regressor(), sparse.csr_array(np.nan_to_num(X)), Y, {}),
+    "categories": (regressor(categorical_encoding={"many": "target"}), FRAME, Y, {}),
+    "categories and classes": (classifier(categorical_encoding="target"), FRAME, WORDS, {}),
+    "two classes": (classifier(), X, LABELS, {}),
+    "shared trees": (classifier(shared_trees=2), X, WORDS, {}),
+    "a tree a class": (classifier(multi_strategy="one_output_per_tree"), X, WORDS, {}),
+    "labels": (classifier(), X, np.column_stack([LABELS, 1 - LABELS, X[:, 3] > 0]).astype(int), {}),
+    "several outputs": (regressor(), X, SEVERAL, {}),
+    "quantiles": (regressor(loss="quantile", quantile=[0.2, 0.8]), X, Y, {}),
+    "absolute error": (regressor(loss="absolute_error"), X, Y, {}),
+    "exact": (regressor(tree_method="exact"), X, Y, {}),
+    "approx": (regressor(tree_method="approx", max_bins=16), X, Y, {}),
+    "many bins": (regressor(max_bins=1000), X, Y, {}),
+    "symmetric": (regressor(grow_policy="symmetric", max_depth=3), X, Y, {}),
+    "goss": (regressor(sampling="goss", learning_rate=0.3), X, Y, {}),
+    "mvs and features": (regressor(sampling="mvs", subsample=0.6, max_features=0.5), X, Y, {}),
+    "line search": (regressor(step="line_search"), X, Y, {}),
+    "ranker": (BoostingRanker(**SMALL, max_iter=12), X, np.digitize(Y, [0, 1]), {"qid": QID}),
+    "ranker by lists": (BoostingRanker(**SMALL, max_iter=12, loss="xendcg"), X, np.digitize(Y, [0, 1]), {"qid": QID}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_on_the_same_rows_it_is_as_if_it_had_never_stopped(case):
+    estimator, x, y, more = CASES[case]
+    whole = clone(estimator).fit(x, y, **more)
+    first = clone(estimator).set_params(max_iter=5).fit(x, y, **more)
+    before = first.model_.to_bytes()
+    rest = clone(estimator).set_params(max_iter=7).fit(x, y, **more, init_model=first)
+    assert rest.model_.to_bytes() == whole.model_.to_bytes()
+    assert first.model_.to_bytes() == before
+    assert_array_equal(rest.predict(x), whole.predict(x))
+    warm = clone(estimator).set_params(max_iter=5, warm_start=True).fit(x, y, **more).set_params(max_iter=12).fit(x, y, **more)
+    assert warm.model_.to_bytes() == whole.model_.to_bytes()
+    bare = clone(estimator).set_params(max_iter=7).fit(x, y, **more, init_model=Model.from_bytes(before))
+    assert bare.model_.to_bytes() == whole.model_.to_bytes()
+    assert_array_equal(bare.predict(x), whole.predict(x))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_new_rows_add_rounds_with_the_old_bins(case):
+    estimator, x, y, more = CASES[case]
+    if case == "ranker":
+        more = {"group": [10] * 15}
+    half = slice(0, 150)
+    some, rest = ({name: a[rows] for name, a in more.items() if name != "group"} for rows in (half, slice(150, N)))
+    x_some, x_rest = (x[rows] if not isinstance(x, pd.DataFrame) else x.iloc[rows] for rows in (half, slice(150, N)))
+    if "group" in more:
+        some = rest = more
+    fitted = clone(estimator).partial_fit(x_some, y[:150], **some)
+    first, predicted = fitted.model_, fitted.predict(x_rest)
+    assert first.to_bytes() == clone(estimator).fit(x_some, y[:150], **some).model_.to_bytes()
+    fitted.partial_fit(x_rest, y[150:], **rest)
+    assert fitted.n_iter_ == 24
+    if case not in ("exact", "approx", "many bins"):  # these keep the cut points that trees use
+        assert fitted.model_[:12].to_bytes() == first.to_bytes()
+    assert not np.array_equal(fitted.predict(x_rest), predicted)
+    other = clone(estimator).partial_fit(x_some, y[:150], **some).set_params(n_jobs=2).partial_fit(x_rest, y[150:], **rest)
+    assert other.model_.to_bytes() == fitted.model_.to_bytes()
+
+
+def test_more_rows_teach_more():
+    whole = regressor(max_iter=40, min_samples_leaf=10)
+    parts = clone(whole).set_params(max_iter=10)
+    losses = []
+    for rows in np.array_split(np.arange(240), 4):
+        parts.partial_fit(X[rows], Y[rows])
+        losses.append(np.mean((parts.predict(X[240:]) - Y[240:]) ** 2))
+    assert losses[-1] < losses[0]
+
+
+def test_init_model_trains_on_new_rows_too():
+    first = classifier().fit(X[:150], WORDS[:150])
+    before = first.predict_proba(X)
+    longer = classifier(max_iter=4).fit(X[150:], WORDS[150:], init_model=first)
+    assert longer.n_iter_ == 16 and longer.model_[:12].to_bytes() == first.model_.to_bytes()
+    assert_array_equal(first.predict_proba(X), before)
+    assert_array_equal(longer.classes_, first.classes_)
+    assert longer.n_features_in_ == 4
+
+
+def test_names_come_along():
+    first = regressor(max_iter=3).fit(FRAME[list("abcd")], Y)
+    longer = regressor(max_iter=3).fit(FRAME[list("dcba")], Y, init_model=first)
+    assert longer.feature_names_in_.tolist() == list("abcd")
+    assert longer.model_.to_bytes() == regressor(max_iter=6).fit(FRAME[list("abcd")], Y).model_.to_bytes()
+
+
+def test_dart_leaves_the_model_that_it_goes_on_from_as_it_was():
+    first = regressor(boosting="dart", drop_rate=0.5, skip_drop=0).fit(X, Y)
+    before = first.model_.to_bytes()
+    longer = regressor(boosting="dart", drop_rate=0.5, skip_drop=0).fit(X, Y, init_model=first)
+    assert first.model_.to_bytes() == before
+    assert longer.n_iter_ == 24
+
+
+def test_unseen_levels_are_missing_ones():
+    later = FRAME.iloc[150:].assign(word=pd.Categorical(["new"] * 150), many=["other"] * 150)
+    absent = later.assign(word=pd.Categorical([None] * 150, categories=["u"]), many=np.array([None] * 150, dtype=object))
+    fitted = [regressor().partial_fit(FRAME.iloc[:150], Y[:150]).partial_fit(frame, Y[150:]) for frame in (later, absent)]
+    assert fitted[0].model_.to_bytes() == fitted[1].model_.to_bytes()
+
+
+def test_rows_to_be_learnt_from_are_looked_up_in_the_old_tables():
+    """A batch of one level only: its own means would all be alike, the old table knows better."""
+    first = regressor(categorical_encoding="target").fit(FRAME[["many"]], Y)
+    encoded = first.model_.encoding.lookups[0]
+    fitted = regressor(categorical_encoding="target").partial_fit(FRAME[["many"]], Y)
+    fitted.partial_fit(FRAME[["many"]][:100], Y[:100])
+    assert_array_equal(fitted.model_.encoding.lookups[0].values, encoded.values)
+
+
+class TestClasses:
+    def test_those_named_at_first_may_come_later(self):
+        rows = WORDS != "high"
+        fitted = classifier().partial_fit(X[rows], WORDS[rows], classes=["low", "middle", "high"])
+        assert fitted.classes_.tolist() == ["high", "low", "middle"]
+        chances = fitted.predict_proba(X)[:, 0]
+        assert 0 < chances.max() < 0.05
+        for _ in range(3):
+            fitted.partial_fit(X, WORDS)
+        assert np.mean(fitted.predict(X) == WORDS) > 0.8
+
+    def test_one_of_two_may_come_later(self):
+        fitted = classifier().partial_fit(X[LABELS == 0], LABELS[LABELS == 0], classes=[0, 1])
+        assert np.abs(fitted.decision_function(X)).max() < 20
+        for _ in range(4):
+            fitted.partial_fit(X, LABELS)
+        assert np.mean(fitted.predict(X) == LABELS) > 0.85
+
+    def test_half_a_row_with_an_offset(self):
+        rows, offset = LABELS == 0, RNG.normal(size=N)
+        fitted = classifier().partial_fit(X[rows], LABELS[rows], classes=[0, 1], offset=offset[rows])
+        assert np.isfinite(fitted.model_.base_score).all() and np.abs(fitted.model_.base_score).max() < 20
+
+    def test_none_are_needed(self):
+        assert classifier().partial_fit(X, WORDS).classes_.tolist() == ["high", "low", "middle"]
+
+    def test_without_new_ones_the_named_ones_change_nothing(self):
+        fitted = classifier().partial_fit(X, WORDS, ["low", "middle", "high"])
+        assert fitted.model_.to_bytes() == classifier().fit(X, WORDS).model_.to_bytes()
+
+    def test_unknown_ones_are_named(self):
+        fitted = classifier().partial_fit(X, LABELS)
+        with pytest.raises(ValueError, match=r"partial_fit goes on with the classes \[0, 1\], but y has \[0, 2\]"):
+            fitted.partial_fit(X, LABELS * 2)
+        with pytest.raises(ValueError, match=r"init_model goes on with the classes \[0, 1\], but y has \['high', 'low', 'middle'\]"):
+            classifier().fit(X, WORDS, init_model=fitted)
+        with pytest.raises(ValueError, match=r"partial_fit goes on with the classes \[3, 4\], but y has \[0, 1\]"):
+            classifier().partial_fit(X, LABELS, classes=[3, 4])
+
+    def test_other_ones_in_a_later_call(self):
+        fitted = classifier().partial_fit(X, LABELS, classes=[0, 1])
+        fitted.partial_fit(X, LABELS, classes=[1, 0])
+        with pytest.raises(ValueError, match=r"classes=\[0, 1, 2\] are not those of the first call of partial_fit: \[0, 1\]"):
+            fitted.partial_fit(X, LABELS, classes=[0, 1, 2])
+
+    def test_a_part_of_them_will_do(self):
+        fitted = classifier().partial_fit(X, WORDS)
+        rows = WORDS != "low"
+        assert fitted.partial_fit(X[rows], WORDS[rows]).predict_proba(X).shape == (N, 3)
+        assert classifier(max_iter=2).fit(X[rows], WORDS[rows], init_model=fitted).classes_.tolist() == ["high", "low", "middle"]
+
+
+class TestEarlyStopping:
+    def test_goes_on_from_the_rounds_that_predict(self):
+        first = regressor(max_iter=60, early_stopping=True, learning_rate=0.5, n_iter_no_change=3).fit(X, Y)
+        assert first.best_iteration_ < first.n_iter_
+        more = regressor(max_iter=3).fit(X, Y, init_model=first)
+        assert more.n_iter_ == first.best_iteration_ + 3
+        assert more.model_[: first.best_iteration_].to_bytes() == first.model_[: first.best_iteration_].to_bytes()
+
+    def test_watches_the_new_rows(self):
+        first = regressor().fit(X[:100], Y[:100])
+        wrong = regressor(max_iter=50, n_iter_no_change=4).fit(X[100:200], -Y[100:200], X_val=X[200:], y_val=Y[200:], init_model=first)
+        assert wrong.best_iteration_ == 12  # nothing that was added helps
+        assert wrong.n_iter_ == 16
+        assert_array_equal(wrong.predict(X), first.predict(X))
+        assert len(wrong.evals_result_["validation"]["loss"]) == 4
+
+    def test_parts(self):
+        fitted = regressor(early_stopping=True, max_iter=30, n_iter_no_change=3, learning_rate=0.4)
+        fitted.partial_fit(X[:150], Y[:150])
+        best = fitted.best_iteration_
+        fitted.partial_fit(X[150:], Y[150:], X_val=X[:50], y_val=Y[:50])
+        assert fitted.n_iter_ >= best
+
+
+class TestInit:
+    def test_the_first_one_stays(self):
+        x = np.nan_to_num(X)
+        first = regressor(init=LinearRegression()).partial_fit(x[:150], Y[:150])
+        init = first.init_
+        first.partial_fit(x[150:], Y[150:])
+        assert first.init_ is init
+        longer = regressor().fit(x[150:], Y[150:], init_model=regressor(init=LinearRegression()).fit(x[:150], Y[:150]))
+        assert_array_equal(longer.predict(x), first.predict(x))
+
+    def test_two_starts_are_refused(self):
+        first = regressor().fit(X, Y)
+        with pytest.raises(ValueError, match="init_model and init do not go together"):
+            regressor(init=first).fit(X, Y, init_model=first)
+        with pytest.raises(ValueError, match="init_model and warm_start=True do not go together"):
+            regressor(warm_start=True).fit(X, Y).fit(X, Y, init_model=first)
+
+
+class TestWhatDiffersIsNamed:
+    first = regressor().fit(X, Y)
+
+    def test_features(self):
+        with pytest.raises(ValueError, match="X has 3 features, but BoostingRegressor is expecting 4"):
+            regressor().fit(X[:, :3], Y, init_model=self.first)
+        named = regressor().fit(FRAME[list("abcd")], Y)
+        with pytest.raises(ValueError, match=r"(?s)unseen at fit time:\n- e\n.*now missing:\n- d"):
+            regressor().fit(FRAME[list("abcd")].rename(columns={"d": "e"}), Y, init_model=named)
+
+    def test_loss(self):
+        with pytest.raises(ValueError, match="init_model goes on with the loss 'squared_error', but now it would be 'poisson'"):
+            regressor(loss="poisson").fit(X, np.exp(Y), init_model=self.first)
+        warm = regressor(warm_start=True).fit(X, Y).set_params(loss="absolute_error", max_iter=20)
+        with pytest.raises(ValueError, match="warm_start goes on with the loss 'squared_error', but now it would be 'absolute_error'"):
+            warm.fit(X, Y)
+
+    def test_outputs(self):
+        with pytest.raises(ValueError, match=r"init_model goes on with 1 output\(s\), but y \(or quantile\) has 3"):
+            regressor().fit(X, SEVERAL, init_model=self.first)
+
+    def test_shared_trees(self):
+        shared = classifier(shared_trees=2).fit(X, WORDS)
+        with pytest.raises(ValueError, match=r"init_model goes on with 2 shared tree\(s\) a round"):
+            classifier(multi_strategy="one_output_per_tree").fit(X, WORDS, init_model=shared)
+        assert classifier().fit(X, WORDS, init_model=shared).model_.shared == 2
+
+    def test_forest(self):
+        forest = regressor(boosting="forest", subsample=0.5)
+        with pytest.raises(ValueError, match="boosting='forest' and partial_fit do not go together"):
+            clone(forest).partial_fit(X, Y)
+        with pytest.raises(ValueError, match="boosting='forest' and init_model do not go together"):
+            clone(forest).fit(X, Y, init_model=self.first)
+
+    @pytest.mark.parametrize("other", [LinearRegression(), 3, classifier()])
+    def test_another_kind(self, other):
+        with pytest.raises(TypeError, match="init_model must be a fitted BoostingRegressor or a Model; got"):
+            regressor().fit(X, Y, init_model=other)
+
+    def test_encodings(self):
+        first = regressor().fit(FRAME, Y)
+        with pytest.raises(ValueError, match="init_model goes on with categories as they were encoded"):
+            regressor(categorical_encoding="count").fit(FRAME, Y, init_model=first)
+
+    def test_a_failure_leaves_all_as_it_was(self):
+        fitted = regressor().partial_fit(X, Y)
+        before = fitted.model_.to_bytes()
+        with pytest.raises(ValueError, match="y contains"):
+            fitted.partial_fit(X, np.where(np.arange(N) == 3, np.nan, Y))
+        assert fitted.model_.to_bytes() == before
