@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import os
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -32,6 +33,7 @@ from sapwood.describe import Description, describe
 from sapwood.estimators.inputs import Given, Part, Watching, refuse_more, split_by
 from sapwood.estimators.scikit_callbacks import CallbackSupportMixin, ScikitCallbacks, with_callbacks
 from sapwood.estimators.start import check_early_exit, check_offset, fitted_init, linked_predictions
+from sapwood.export import ExportError, export
 from sapwood.going_on import Start
 from sapwood.inspection.recursion import recursion_of
 from sapwood.losses import Loss
@@ -585,6 +587,35 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         one = self.model_.n_outputs == 1
         return Explanation(values[..., 0] if one else values, base[:, 0] if one else base, X, None if names is None else list(names))
+
+    def export(self, format: str, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
+        """The model in another form, for prediction without this library.
+
+        Parameters
+        ----------
+        format : {"c", "onnx"}
+        path : optional
+            Where to write it.
+        options : of the format
+            See docs/export.md.
+
+        Returns
+        -------
+        str, dict or an object of the library whose format it is
+        """
+        check_is_fitted(self)
+        if getattr(self, "init_", None) is not None:
+            raise ExportError(f"init={self.init!r} is not part of the trees: export it on its own, and the trees by model_.export")
+        if resolve.missing_values(self.missing):
+            raise ExportError(
+                f"missing={self.missing!r} is done before the trees see a table: turn such values into NaN, and export by model_.export"
+            )
+        return export(self.model_, format, path, self._export_classes, options)
+
+    @property
+    def _export_classes(self) -> list[Any] | None:
+        """The labels that an exported model predicts."""
+        return None
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

@@ -18,6 +18,7 @@ from sapwood.checks import check_labels
 from sapwood.estimators.base import BaseBoosting
 from sapwood.estimators.classes import Classes, LabelSets, read_classes
 from sapwood.estimators.inputs import Given, Watching
+from sapwood.export import ExportError
 from sapwood.going_on import Start
 from sapwood.losses import Loss
 from sapwood.model import Model
@@ -146,6 +147,12 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
         """Whether y was a matrix of labels: `predict` then gives one, and each column of probabilities is of its own."""
         check_is_fitted(self)
         return isinstance(self._kind, LabelSets)
+
+    @property
+    def _export_classes(self) -> list[Any] | None:
+        if len(self.classes_) == 1 and not self.multilabel_:
+            raise ExportError(f"y had one class only: {self.classes_.tolist()[0]!r}; there is nothing to export")
+        return None if self.multilabel_ else self.classes_.tolist()
 
     def _most_probable(self, raw: np.ndarray) -> np.ndarray:
         return self._kind.most_probable(raw)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -237,6 +238,25 @@ class Model:
             amounts = {"gain": tree.gain, "split": np.ones(len(inner)), "cover": tree.count.astype(np.float64)}[kind]
             np.add.at(totals, tree.feature[inner], amounts[inner])
         return self.encoding.gather(totals)
+
+    def export(self, format: str, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
+        """The model in another form, for prediction without this library.
+
+        What it predicts are the outputs after the link; a classifier's `export` knows its labels, too.
+
+        Parameters
+        ----------
+        format : one of `sapwood.export.EXPORTERS`
+        path : where to write it, optional
+        options : of the format: see the class in `sapwood.export.EXPORTERS`
+
+        Returns
+        -------
+        str, dict or an object of the library whose format it is
+        """
+        from sapwood.export import export  # it knows models, which must not need it
+
+        return export(self, format, path, None, options)
 
     def to_bytes(self) -> bytes:
         """The model as data: the same model gives the same bytes."""

@@ -1,0 +1,30 @@
+"""A model in other forms: plain C, and the formats of other libraries. One file a format; `EXPORTERS` is the table of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sapwood.export.base import Exporter, ExportError
+from sapwood.export.c import CSource
+from sapwood.export.forest import Forest
+from sapwood.export.onnx import Onnx
+
+if TYPE_CHECKING:
+    from sapwood.model import Model
+
+EXPORTERS: dict[str, type[Exporter]] = {"c": CSource, "onnx": Onnx}
+
+__all__ = ["EXPORTERS", "ExportError", "Exporter", "export"]
+
+
+def export(model: Model, format: str, path: str | os.PathLike[str] | None, classes: Sequence[Any] | None, options: dict[str, Any]) -> Any:
+    """The model in a format; written to a file, too, where a path is given. `classes` are the labels of a classifier."""
+    if format not in EXPORTERS:
+        raise ValueError(f"format={format!r} is unknown; choose from {', '.join(EXPORTERS)}")
+    exporter = EXPORTERS[format](Forest(model), classes, **options)
+    made = exporter.make()
+    if path is not None:
+        exporter.write(made, path)
+    return made

@@ -1,0 +1,52 @@
+"""What the formats share."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from sapwood.export.forest import Forest
+
+
+class ExportError(ValueError):
+    """The model has something that the format cannot say."""
+
+
+class Exporter:
+    """A format.
+
+    The life of such an object: it is made for one model; `make` gives what the format is in Python (a text, a dict, an object of the
+    library whose format it is); `write` puts that into a file.
+
+    Parameters
+    ----------
+    forest : the trees that predict
+    classes : the labels of a classifier; None for anything else
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, forest: Forest, classes: Sequence[Any] | None = None) -> None:
+        self.forest, self.classes = forest, classes
+
+    def make(self) -> Any:
+        raise TypeError(f"{type(self).__name__} does not say what it makes")
+
+    def write(self, made: Any, path: str | os.PathLike[str]) -> None:
+        """Texts, as they are."""
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(made)
+
+    def refuse(self, what: str, instead: str) -> ExportError:
+        """The error to raise where the format cannot say something."""
+        return ExportError(f"format={self.name!r} cannot express {what}: {instead}")
+
+    def library(self, module: str) -> Any:
+        """A library that is needed for this format only."""
+        try:
+            return importlib.import_module(module)
+        except ImportError as error:
+            extra = f"pip install sapwood[{self.name}]"
+            raise ImportError(f"format={self.name!r} needs {module.partition('.')[0]}: {extra} ({error})") from None

@@ -1,0 +1,139 @@
+"""The trees that a model predicts with, as formats need them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sapwood.data.binning import NUMBER
+from sapwood.trees.tree import Tree
+
+if TYPE_CHECKING:
+    from sapwood.model import Model
+
+
+@dataclass(frozen=True)
+class ColumnTree:
+    """A tree that asks for columns of the table, not for features that are looked up.
+
+    `x <= threshold` goes left; of a category, the codes that `levels` says. What is missing goes left where `missing_left`, and so does a
+    level that the fit did not see. A leaf has column -1.
+    """
+
+    column: np.ndarray  # (n_nodes,) int32
+    threshold: np.ndarray  # (n_nodes,) float64
+    left: np.ndarray  # (n_nodes,) int32
+    right: np.ndarray  # (n_nodes,) int32
+    missing_left: np.ndarray  # (n_nodes,) bool
+    value: np.ndarray  # (n_nodes, n_values) float64
+    gain: np.ndarray  # (n_nodes,) float64
+    count: np.ndarray  # (n_nodes,) int64
+    levels: dict[int, np.ndarray] = field(default_factory=dict)  # by node: (n_levels,) bool, whether a code goes left
+
+    @property
+    def is_leaf(self) -> np.ndarray:
+        return self.column < 0
+
+    def with_value(self, value: np.ndarray) -> ColumnTree:
+        return replace(self, value=value)
+
+    @property
+    def turned(self) -> ColumnTree:
+        """The same tree, with the children of splits on categories changed places where need be, so that what is missing goes right."""
+        swap = np.array([node in self.levels and bool(self.missing_left[node]) for node in range(len(self.column))])
+        return replace(
+            self,
+            left=np.where(swap, self.right, self.left),
+            right=np.where(swap, self.left, self.right),
+            missing_left=self.missing_left & ~swap,
+            levels={node: ~left if swap[node] else left for node, left in self.levels.items()},
+        )
+
+
+class Forest:
+    """The trees of the rounds that predict, and what surrounds them."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.trees: list[Tree] = model.trees[: model.n_rounds_used * model.trees_per_round]
+        self.n_columns = model.encoding.n_columns
+        self.n_outputs = model.n_outputs
+        self.base_score: np.ndarray = model.base_score  # (n_outputs,) float64
+        self.link: str = model.link
+        self.shared: int = model.shared
+        self.schema = model.schema
+
+    @property
+    def column_names(self) -> list[str]:
+        names = self.schema.names
+        return [str(names[c]) if names else f"column_{c}" for c in range(self.n_columns)]
+
+    @cached_property
+    def combinations(self) -> list[int]:
+        """Features that trees use and that are made of several columns."""
+        used = {int(f) for tree in self.trees for f in np.unique(tree.feature)}
+        return sorted(f for f, lookup in self.model.encoding.lookups.items() if f in used and len(lookup.columns) > 1)
+
+    @cached_property
+    def column_trees(self) -> list[ColumnTree]:
+        """The trees by columns; not where they use combinations.
+
+        A number that is looked up for a category (its mean target, or count) splits the levels in two, as a set does.
+        """
+        assert not self.combinations
+        return [self._by_columns(tree) for tree in self.trees]
+
+    def _by_columns(self, tree: Tree) -> ColumnTree:
+        encoding = self.model.encoding
+        missing_left = tree.missing_left.astype(bool)
+        column, levels = tree.feature.copy(), {}
+        for node in np.flatnonzero(tree.feature >= 0):
+            lookup = encoding.lookups.get(int(tree.feature[node]))
+            if lookup is None:
+                continue
+            column[node] = lookup.columns[0]
+            values = lookup.read([np.arange(-1, lookup.n_levels[0])])  # what is missing first
+            if lookup.kind == NUMBER:
+                left = values <= tree.threshold[node]
+            else:
+                sets = tree.sets[tree.bin[node]]
+                bins = np.nan_to_num(values).astype(np.int64)
+                left = (sets[bins >> 5] >> (bins & 31).astype(np.uint32)) & 1 == 1
+            left = np.where(np.isnan(values), missing_left[node], left)
+            missing_left[node] = left[0]
+            levels[int(node)] = left[1:]
+        value = tree.value.reshape(len(column), -1)
+        return ColumnTree(
+            column, tree.threshold.astype(np.float64), tree.left, tree.right, missing_left, value, tree.gain, tree.count, levels
+        )
+
+    def single_valued(self, base_score: bool) -> Iterator[tuple[int, ColumnTree]]:
+        """(output, tree) with one value a leaf, outputs in turn: a tree that outputs share comes once for each. There is at least one for
+        each output.
+
+        With `base_score` that is in the leaves of an output's first tree, in whose place it is added in prediction, too: the same bits.
+        """
+        if not self.trees:
+            for k in range(self.n_outputs):
+                yield k, _leaf(self.base_score[k] if base_score else 0.0)
+        for t, tree in enumerate(self.column_trees):
+            outputs = range(self.n_outputs) if self.shared else [t % self.n_outputs]
+            first = base_score and t < (1 if self.shared else self.n_outputs)
+            for k in outputs:
+                own = tree.value[:, k if self.shared else 0]
+                if first:
+                    own = np.where(tree.is_leaf, self.base_score[k] + own, 0.0)
+                yield k, tree.with_value(own[:, None])
+
+    def n_levels(self, column: int) -> int:
+        """Of a category; 0 for others."""
+        return len(self.schema.kind(column).levels)
+
+
+def _leaf(value: float) -> ColumnTree:
+    none, zero = np.array([-1], dtype=np.int32), np.zeros(1)
+    return ColumnTree(none, zero, none, none, np.zeros(1, dtype=bool), np.array([[value]]), zero, np.ones(1, dtype=np.int64))

@@ -1,0 +1,31 @@
+import pytest
+
+from sapwood import BoostingClassifier, BoostingRegressor
+from sapwood.export import EXPORTERS, ExportError
+from tests.export import kinds
+
+
+def test_a_format_that_is_none():
+    with pytest.raises(ValueError, match=r"format='pmml' is unknown; choose from c"):
+        kinds.fitted("squares").export("pmml")
+
+
+@pytest.mark.parametrize("format", EXPORTERS)
+class TestWhatTreesDoNotKnow:
+    def test_init(self, format):
+        x = kinds.numbers()
+        y = kinds.target(x)
+        model = BoostingRegressor(max_iter=2, init=BoostingRegressor(max_iter=1)).fit(x, y)
+        with pytest.raises(ExportError, match=r"init=.* is not part of the trees"):
+            model.export(format)
+
+    def test_own_missing_values(self, format):
+        x = kinds.numbers()
+        model = BoostingRegressor(max_iter=2, missing=[0, -1]).fit(x, kinds.target(x))
+        with pytest.raises(ExportError, match=r"missing=\[0, -1\] is done before"):
+            model.export(format)
+
+    def test_one_class(self, format):
+        model = BoostingClassifier(max_iter=2).fit(kinds.numbers(), ["only"] * kinds.N_ROWS)
+        with pytest.raises(ExportError, match="one class only: 'only'"):
+            model.export(format)
