@@ -5,7 +5,7 @@ How to read the source: `estimators` (what users call) -> `boosting` (the round 
 """
 
 from sapwood.curves import cv
-from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor
+from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor, load
 from sapwood.features import FeatureSpec
 from sapwood.losses import Loss
 from sapwood.losses.check import check_loss
@@ -24,5 +24,6 @@ __all__ = [
     "__version__",
     "check_loss",
     "cv",
+    "load",
     "register_loss",
 ]

@@ -4,10 +4,11 @@ from sklearn.ensemble._hist_gradient_boosting.gradient_boosting import BaseHistG
 
 from sapwood.estimators.base import BaseBoosting
 from sapwood.estimators.classifier import BoostingClassifier
+from sapwood.estimators.loading import load
 from sapwood.estimators.ranker import BoostingRanker
 from sapwood.estimators.regressor import BoostingRegressor
 
-__all__ = ["BoostingClassifier", "BoostingRanker", "BoostingRegressor"]
+__all__ = ["BoostingClassifier", "BoostingRanker", "BoostingRegressor", "load"]
 
 # `sklearn.inspection` asks for "recursion" by class, not by method.
 BaseHistGradientBoosting.register(BaseBoosting)

@@ -31,6 +31,7 @@ from sapwood.data.reading import filled, plain_array, read_any
 from sapwood.data.tables import Table
 from sapwood.describe import Description, describe
 from sapwood.estimators.inputs import Given, Part, Watching, refuse_more, split_by
+from sapwood.estimators.saving import SavedEstimator
 from sapwood.estimators.scikit_callbacks import CallbackSupportMixin, ScikitCallbacks, with_callbacks
 from sapwood.estimators.start import check_early_exit, check_offset, fitted_init, linked_predictions
 from sapwood.export import ExportError, export
@@ -59,7 +60,7 @@ AUTO_EARLY_STOPPING_ROWS = 10_000
 SCORED_TRAINING_ROWS = 10_000  # of the training rows, for a scorer other than the loss
 
 
-class BaseBoosting(CallbackSupportMixin, BaseEstimator):
+class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
     """A scikit-learn estimator whose constructor takes the parameters of a table.
 
     Subclasses say which: `class Name(BaseBoosting, parameters=...)`.
@@ -264,8 +265,7 @@ class BaseBoosting(CallbackSupportMixin, BaseEstimator):
         return Part(table, y, self._weights(given.sample_weight, y, table.n_rows, f"sample_weight{given.suffix}"))
 
     def _keep_scores(self, scores: Scores, stops: bool) -> None:
-        self._scores = scores.values
-        self.evals_result_ = {on: {name: list(values[1:]) for name, values in of.items()} for on, of in scores.values.items()}
+        self._set_scores(scores.values)
 
         def watched(on: str) -> np.ndarray:
             if not stops or on not in scores.measures:

@@ -170,3 +170,6 @@ def _matrix(y: Any, n_rows: int, name: str, n_columns: int | None = None) -> np.
     if n_columns is not None and matrix.shape[1] != n_columns:
         raise ValueError(f"{name} has {matrix.shape[1]} columns, but y has {n_columns}")
     return matrix
+
+
+KINDS: dict[str, type[Classes]] = {"labels": Classes, "label sets": LabelSets, "shares": Shares}

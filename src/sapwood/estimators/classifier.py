@@ -16,8 +16,9 @@ from sapwood.boosting import Rows
 from sapwood.callbacks import Callback
 from sapwood.checks import check_labels
 from sapwood.estimators.base import BaseBoosting
-from sapwood.estimators.classes import Classes, LabelSets, read_classes
+from sapwood.estimators.classes import KINDS, Classes, LabelSets, read_classes
 from sapwood.estimators.inputs import Given, Watching
+from sapwood.estimators.values import array_from_data, array_to_data
 from sapwood.export import ExportError
 from sapwood.going_on import Start
 from sapwood.losses import Loss
@@ -207,6 +208,20 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
             return weight
         by_class = self._kind.row_weights(self.class_weight, y)
         return by_class if weight is None else weight * by_class
+
+    def _fitted_data(self) -> dict[str, Any]:
+        kind = next(name for name, cls in KINDS.items() if type(self._kind) is cls)
+        return super()._fitted_data() | {"targets": kind, "classes": array_to_data(self.classes_)}
+
+    def _set_fitted_data(self, data: dict[str, Any]) -> None:
+        super()._set_fitted_data(data)
+        classes = array_from_data(data["classes"])
+        if classes.ndim != 1 or not len(classes) or len(set(classes.tolist())) < len(classes):
+            raise ValueError("classes must be a list, and differ")
+        self._kind, self.classes_ = KINDS[data["targets"]](classes), classes
+        link = "logit" if self._kind.n_outputs == 1 or self.multilabel_ else "softmax"
+        if (self._kind.n_outputs, link) != (self.model_.n_outputs, self.model_.link):
+            raise ValueError("the model is of another number of classes")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

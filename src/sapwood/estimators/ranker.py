@@ -231,6 +231,11 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
             raise ValueError(f"label_gain must be a list of finite numbers from 0 on that do not fall; got {self.label_gain!r}")
         return gain
 
+    def _set_fitted_data(self, data: dict[str, Any]) -> None:
+        super()._set_fitted_data(data)
+        if self.model_.n_outputs != 1:
+            raise ValueError("a ranking has one output")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True

@@ -13,8 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 from sapwood import config
 from sapwood.callbacks import Callback
 from sapwood.checks import check_quantiles
+from sapwood.config import REGRESSION_LOSSES, LossNames
 from sapwood.estimators.base import BaseBoosting
 from sapwood.estimators.inputs import Given, Watching
+from sapwood.estimators.values import Unsaved
 from sapwood.going_on import Start
 from sapwood.losses import REGRESSION, Loss
 from sapwood.losses.quantiles import Quantiles
@@ -103,7 +105,8 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
         """R^2 of the predictions; for survival losses the concordance index; for several quantiles the mean of their D^2 (pinball)."""
         check_is_fitted(self)
-        loss, predicted = self._find_loss(), self.predict(X, offset=offset)
+        predicted = self.predict(X, offset=offset)
+        loss = Loss if self._loss_is_elsewhere else self._find_loss()
         if isinstance(loss, Quantiles):
             columns = zip(loss.levels, predicted.T, strict=True)
             return float(np.mean([d2_pinball_score(y, q, sample_weight=sample_weight, alpha=level) for level, q in columns]))
@@ -114,6 +117,13 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
     def _means(self, raw: np.ndarray) -> np.ndarray:
         means = self.model_.apply_link(np.ascontiguousarray(raw), threads_for(len(raw), self.n_jobs))
         return means[:, 0] if means.shape[1] == 1 else means
+
+    @property
+    def _loss_is_elsewhere(self) -> bool:
+        """Whether the estimator is from a file, and its loss not known here."""
+        return isinstance(self.loss, Unsaved) or (
+            isinstance(self.loss, str) and not LossNames(REGRESSION_LOSSES).is_satisfied_by(self.loss)
+        )
 
     def _find_loss(self) -> Any:
         """The loss of one target."""
@@ -136,6 +146,15 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
         if y.size // max(1, len(y)) != self._n_columns:
             raise ValueError(f"{name} has {y.size // len(y)} column(s), but y has {self._n_columns}")
         return y
+
+    def _fitted_data(self) -> dict[str, Any]:
+        return super()._fitted_data() | {"n_columns": self._n_columns}
+
+    def _set_fitted_data(self, data: dict[str, Any]) -> None:
+        super()._set_fitted_data(data)
+        self._n_columns = data["n_columns"]
+        if type(self._n_columns) is not int or self._n_columns < 1:
+            raise ValueError("n_columns must be at least 1")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,0 +1,156 @@
+"""Values of parameters as plain data, and back: what a file can hold of them.
+
+Text, bools, None, finite numbers and lists are themselves in JSON. Anything else is an object of one entry, whose name says what it is.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sapwood.features import TYPES, FeatureSpec
+
+TYPE_NAMES = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in TYPES}
+NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+ARRAY_KINDS = "biufUOMm"  # bools, numbers, text, objects that are data, times
+ARRAY_TYPE = re.compile(rf"[<>|=]?[{ARRAY_KINDS}]\d{{0,9}}(\[\w{{1,9}}\])?", re.ASCII)
+DEEPEST = 20  # lists in lists
+
+
+class NotData(ValueError):
+    """A value that is no data: a function, say."""
+
+
+class Unsaved:
+    """Stands, in an estimator from a file, for a parameter that the file could not hold: `fit` refuses it until it is set again."""
+
+    def __init__(self, what: str) -> None:
+        self.what = what
+
+    def __repr__(self) -> str:
+        return f"<not saved: {self.what}>"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unsaved) and self.what == other.what
+
+    def __hash__(self) -> int:
+        return hash(self.what)
+
+
+def to_data(value: Any) -> Any:
+    """As data for JSON; NotData if it is none."""
+    if value is None or isinstance(value, bool | np.bool_):
+        return None if value is None else bool(value)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else {"number": str(float(value))}
+    if isinstance(value, list):
+        return [to_data(one) for one in value]
+    for name, kind, parts in CONTAINERS:
+        if isinstance(value, kind):
+            return {name: parts(value)}
+    if hasattr(value, "__array__") and not isinstance(value, type):
+        return {"array": array_to_data(np.asarray(value))}
+    if isinstance(value, type) and value in TYPES:
+        return {"type": next(name for name, kind in TYPE_NAMES.items() if kind is value)}
+    if isinstance(value, os.PathLike):
+        return {"path": os.fspath(value)}
+    if isinstance(value, Unsaved):
+        return {"unsaved": value.what}
+    raise NotData(describe(value))
+
+
+def _items(mapping: Mapping[Any, Any]) -> list[Any]:
+    return [[to_data(key), to_data(value)] for key, value in mapping.items()]
+
+
+CONTAINERS: list[tuple[str, type, Callable[[Any], Any]]] = [
+    ("tuple", tuple, lambda value: [to_data(one) for one in value]),
+    ("set", set, lambda value: sorted((to_data(one) for one in value), key=repr)),
+    ("dict", dict, _items),
+    ("range", range, lambda value: [value.start, value.stop, value.step]),
+    ("slice", slice, lambda value: [to_data(end) for end in (value.start, value.stop, value.step)]),
+    ("FeatureSpec", FeatureSpec, lambda value: [_items(value.columns), to_data(value.interactions)]),
+]
+
+
+def array_to_data(array: np.ndarray) -> dict[str, Any]:
+    """Type, shape and values of an array of anything that is data."""
+    if array.dtype.kind not in ARRAY_KINDS:
+        raise NotData(f"an array of {array.dtype}")
+    flat = array.ravel().astype(np.int64) if array.dtype.kind in "Mm" else array.ravel()
+    return {"dtype": array.dtype.str, "shape": list(array.shape), "values": [to_data(one) for one in flat.tolist()]}
+
+
+def from_data(data: Any, depth: int = 0) -> Any:
+    """What `to_data` made data of; ValueError for anything else."""
+    if depth > DEEPEST:
+        raise ValueError("a parameter is too deep")
+    if isinstance(data, list):
+        return [from_data(one, depth + 1) for one in data]
+    if not isinstance(data, dict):
+        return data
+    if len(data) != 1:
+        raise ValueError("a parameter is not described")
+    ((name, of),) = data.items()
+    try:
+        return READERS[name](of, depth)
+    except (KeyError, TypeError, OverflowError) as error:
+        raise ValueError(f"a parameter makes no sense: {name[:60]!r} ({error})") from None
+
+
+def _read_items(of: Any, depth: int) -> dict[Any, Any]:
+    return {from_data(key, depth + 1): from_data(value, depth + 1) for key, value in of}
+
+
+def _read_spec(of: Any, depth: int) -> FeatureSpec:
+    columns, interactions = of
+    return FeatureSpec(_read_items(columns, depth), from_data(interactions, depth + 1))
+
+
+def array_from_data(of: Any, depth: int = 0) -> np.ndarray:
+    name, values = _text(of["dtype"]), from_data(of["values"], depth + 1)
+    if not ARRAY_TYPE.fullmatch(name) or not isinstance(values, list):
+        raise ValueError(f"an array of {name[:60]!r} is not read")
+    dtype = np.dtype(name)
+    if dtype.kind == "U" and dtype.itemsize > 4 * max(1, max(map(len, values), default=0)):
+        raise ValueError("an array of text is wider than its text")
+    flat = np.empty(len(values), dtype=dtype)
+    flat[:] = np.array(values, dtype=np.int64) if dtype.kind in "Mm" else values
+    return flat.reshape(of["shape"])
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"{value!r} is no text")
+    return value
+
+
+READERS: dict[str, Callable[[Any, int], Any]] = {
+    "number": lambda of, depth: NUMBERS[of],
+    "tuple": lambda of, depth: tuple(from_data(list(of), depth + 1)),
+    "set": lambda of, depth: set(from_data(list(of), depth + 1)),
+    "dict": _read_items,
+    "range": lambda of, depth: range(*of),
+    "slice": lambda of, depth: slice(*from_data(list(of), depth + 1)),
+    "FeatureSpec": _read_spec,
+    "array": array_from_data,
+    "type": lambda of, depth: TYPE_NAMES[of],
+    "path": lambda of, depth: Path(_text(of)),
+    "unsaved": lambda of, depth: Unsaved(_text(of)),
+}
+
+
+def describe(value: Any) -> str:
+    """What a value is, for people, without an address in memory: the same in every process."""
+    name = getattr(value, "__qualname__", None)
+    return f"{type(value).__name__} {name}" if isinstance(name, str) else f"an object of {type(value).__qualname__}"
