@@ -174,7 +174,7 @@ class Model:
         raw, (first, last) = self._start(table.n_rows), self._range(rounds)
         if early_exit is None:
             return self._add_rounds(table, raw, first, last, n_threads)
-        if self.trees:
+        if self.n_trees:
             k = self.trees_per_round
             trees = range(first * k, last * k, k)
             add_until_sure(self.encoding.apply(table), self.scorer(), raw, trees, self.link, early_exit, n_threads)
