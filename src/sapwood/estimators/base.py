@@ -593,7 +593,7 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
 
         Parameters
         ----------
-        format : {"c", "onnx"}
+        format : {"c", "onnx", "treelite", "lightgbm", "xgboost"}
         path : optional
             Where to write it.
         options : of the format

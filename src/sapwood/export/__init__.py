@@ -9,12 +9,21 @@ from typing import TYPE_CHECKING, Any
 from sapwood.export.base import Exporter, ExportError
 from sapwood.export.c import CSource
 from sapwood.export.forest import Forest
+from sapwood.export.lightgbm import LightGbm
 from sapwood.export.onnx import Onnx
+from sapwood.export.treelite import Treelite
+from sapwood.export.xgboost import XGBoost
 
 if TYPE_CHECKING:
     from sapwood.model import Model
 
-EXPORTERS: dict[str, type[Exporter]] = {"c": CSource, "onnx": Onnx}
+EXPORTERS: dict[str, type[Exporter]] = {
+    "c": CSource,
+    "onnx": Onnx,
+    "treelite": Treelite,
+    "lightgbm": LightGbm,
+    "xgboost": XGBoost,
+}
 
 __all__ = ["EXPORTERS", "ExportError", "Exporter", "export"]
 

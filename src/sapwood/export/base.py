@@ -43,6 +43,13 @@ class Exporter:
         """The error to raise where the format cannot say something."""
         return ExportError(f"format={self.name!r} cannot express {what}: {instead}")
 
+    def refuse_combinations(self) -> None:
+        """For formats that know columns only."""
+        if self.forest.combinations:
+            columns = self.forest.model.encoding.columns_of(self.forest.combinations[0])
+            names = ", ".join(self.forest.column_names[c] for c in columns)
+            raise self.refuse(f"means of combined categories (of {names})", "use 'c' or 'onnx', or fit with max_combination=1")
+
     def library(self, module: str) -> Any:
         """A library that is needed for this format only."""
         try:
