@@ -11,6 +11,7 @@ from sapwood.losses import Loss
 from sapwood.losses.check import check_loss
 from sapwood.losses.registry import register_loss
 from sapwood.model import Model, ModelFormatError
+from sapwood.snapshots import Snapshot, SnapshotError
 
 __version__ = "0.1.0"
 __all__ = [
@@ -21,6 +22,8 @@ __all__ = [
     "Loss",
     "Model",
     "ModelFormatError",
+    "Snapshot",
+    "SnapshotError",
     "__version__",
     "check_loss",
     "cv",

@@ -15,6 +15,7 @@ from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.modes import Mode, Training
 from sapwood.sampling.rows import RowSampler
+from sapwood.snapshots import Snapshots
 from sapwood.steps import Step
 from sapwood.strategies import Fit, TreePerOutput, tree_key
 from sapwood.trees.grower import TreeConfig
@@ -56,6 +57,7 @@ def train(
     mode: Mode | None = None,
     step: Step | None = None,
     strategy: TreePerOutput | None = None,
+    snapshots: Snapshots | None = None,
 ) -> Model:
     """Boost until `max_iter` rounds, or until a callback says stop. A given model goes on from where it is.
 
@@ -65,6 +67,8 @@ def train(
     if model is None:
         start = loss.start(rows.y, rows.weight, rows.offset, n_threads)
         model = Model(rows.pages.binning, start, loss.name, loss.link, shared=strategy.shared)
+    snapshots = snapshots or Snapshots()
+    model = snapshots.resume(model)
     for part in (rows, *watched.values()):
         part.begin(model, loss, n_threads)
     loss, raw = rows.loss, rows.raw
@@ -77,9 +81,11 @@ def train(
         config.rules.constrain(workspace, config.frontier.joint, rows.pages.binning.kinds)
         weight = np.ones(rows.pages.n_rows) if sampler.multiplies and rows.weight is None else rows.weight
         strategy.begin(Fit(rows, weight, loss, sampler, workspace, leaves, step or Step(), seed, n_threads))
-        for round_ in range(model.n_rounds, max_iter):
+        snapshots.restore(state, mode, callbacks)
+        while not state.over:
             for callback in callbacks:
                 callback.before_round(state)
+            round_ = state.n_rounds
             now = mode.before_round(round_)
             loss.before_round(tree_key(seed, len(model.trees)))
             for tree in strategy.trees(now, len(model.trees), state.config):
@@ -91,8 +97,8 @@ def train(
             mode.after_round(round_)
             state.n_rounds = round_ + 1
             # Every callback hears every round.
-            if any([callback.after_round(state) for callback in callbacks]):  # noqa: C419
-                break
+            state.stopped = any([callback.after_round(state) for callback in callbacks])  # noqa: C419
+            snapshots.after_round(state, mode, callbacks)
     finally:
         for callback in callbacks:
             callback.after_training(state)

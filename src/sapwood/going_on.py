@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,7 +53,6 @@ class Start:
         """A copy that training may change."""
         if self.model is None:
             return None
-        model = copy.copy(self.model)
-        model.trees, model.best_round = [copy.copy(tree) for tree in model.trees], None
-        model.changed()
+        model = self.model.copy()
+        model.best_round = None
         return model

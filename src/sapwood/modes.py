@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -49,6 +50,13 @@ class Mode:
 
     def finish(self) -> None:
         """The best round is known."""
+
+    def keep(self) -> dict[str, np.ndarray]:
+        """What a snapshot keeps besides the model, after a round."""
+        return {}
+
+    def restore(self, kept: Mapping[str, np.ndarray]) -> None:
+        """Take back what `keep` gave, after `begin`."""
 
 
 class Forest(Mode):
@@ -107,6 +115,24 @@ class Dart(Mode):
                 if round_ < last:
                     tree.value = tree.value * factor
         model.changed()
+
+    def keep(self) -> dict[str, np.ndarray]:
+        return {"grown": np.concatenate([value.ravel() for value in self.values])}
+
+    def restore(self, kept: Mapping[str, np.ndarray]) -> None:
+        """Drop and rescale the trees once more, as they were grown: predictions are the sum of all that, to the last bit."""
+        model, grown = self.training.model, kept["grown"]
+        ends = np.cumsum([tree.value.size for tree in model.trees])
+        for tree, value in zip(model.trees, np.split(grown, ends[:-1]), strict=True):
+            tree.value = value.reshape(tree.value.shape)
+        for part in self.training.rows:
+            part.raw[:] = part.constant(model)
+        self.values, self.factors = [], []
+        for round_ in range(model.n_rounds):
+            self.before_round(round_)
+            for tree_number in self._trees(round_):
+                self.training.add(tree_number, 1.0)
+            self.after_round(round_)
 
     def _trees(self, round_: int) -> range:
         k = self.training.model.trees_per_round

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sapwood.boosting import Rows
@@ -35,6 +35,12 @@ class Round:
     config: TreeConfig
     measures: dict[str, list[Measure]] = field(default_factory=dict)  # of each set
     scores: dict[str, dict[str, list[float]]] = field(default_factory=dict)  # set -> measure -> before the first round, and after each
+    stopped: bool = False  # whether a callback said so
+
+    @property
+    def over(self) -> bool:
+        """Whether this was the last round."""
+        return self.stopped or self.n_rounds >= self.max_rounds
 
     def rows_of(self, name: str) -> Rows:
         return self.rows if name == TRAIN else self.watched[name]
@@ -58,3 +64,15 @@ class Callback:
 
     def after_training(self, state: Round) -> None:
         """Also after an error or an interrupt."""
+
+    # For snapshots: see `sapwood.Snapshot`
+
+    def settings(self) -> dict[str, Any]:
+        """What must be the same for training to go on from a snapshot."""
+        return {}
+
+    def keep(self) -> Any:
+        """What a snapshot keeps of this callback, after a round: plain data, as JSON knows it; None for nothing."""
+
+    def restore(self, kept: Any) -> None:
+        """Take back what `keep` gave. `before_training` was called before."""

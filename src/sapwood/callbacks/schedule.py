@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sapwood.callbacks.base import Callback, Round
 
@@ -16,6 +17,9 @@ class LearningRate(Callback):
 
     def __init__(self, schedule: Callable[[int], float] | Sequence[float]) -> None:
         self.schedule = schedule
+
+    def settings(self) -> dict[str, Any]:
+        return {"schedule": self.schedule}
 
     def before_round(self, state: Round) -> None:
         rate = self.schedule(state.n_rounds) if callable(self.schedule) else self._listed(state.n_rounds)

@@ -30,6 +30,14 @@ class Scores(Callback):
         self._measure(state)
         return False
 
+    def keep(self) -> dict[str, dict[str, list[float]]]:
+        return self.values
+
+    def restore(self, kept: dict[str, dict[str, list[float]]]) -> None:
+        for on, of in self.values.items():
+            for name, scores in of.items():
+                scores[:] = kept[on][name]  # others hold the list
+
     def _measure(self, state: Round) -> None:
         for on, measures in self.measures.items():
             for measure in measures:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from sapwood.callbacks.base import TRAIN, VALIDATION, Callback, Round
 
@@ -20,6 +21,9 @@ class EarlyStopping(Callback):
         if patience < 1 or min_delta < 0:
             raise ValueError(f"EarlyStopping needs patience >= 1 and min_delta >= 0; got patience={patience}, min_delta={min_delta}")
         self.patience, self.metric, self.on, self.min_delta = patience, metric, on, min_delta
+
+    def settings(self) -> dict[str, Any]:
+        return {"patience": self.patience, "metric": self.metric, "on": self.on, "min_delta": self.min_delta}
 
     def before_training(self, state: Round) -> None:
         sets = list(state.scores)

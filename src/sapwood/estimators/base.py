@@ -9,7 +9,9 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.metadata import version
 from numbers import Real
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,6 +38,7 @@ from sapwood.estimators.scikit_callbacks import CallbackSupportMixin, ScikitCall
 from sapwood.estimators.start import check_early_exit, check_offset, fitted_init, linked_predictions
 from sapwood.export import ExportError, export
 from sapwood.going_on import Start
+from sapwood.identity import Identity, as_text
 from sapwood.inspection.recursion import recursion_of
 from sapwood.losses import Loss
 from sapwood.metrics import METRICS, Metric, as_metric
@@ -54,6 +57,7 @@ from sapwood.plan import (
     seen_levels,
 )
 from sapwood.resolve import Features
+from sapwood.snapshots import Snapshot, Snapshots
 from sapwood.threads import resolve_threads, threads_for
 
 AUTO_EARLY_STOPPING_ROWS = 10_000
@@ -109,6 +113,7 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         eval_sets: Any = None,
         eval_metric: Any = None,
         callbacks: Sequence[Callback] | None = None,
+        snapshot: Snapshot | str | PathLike[str] | None = None,
         init_model: Any = None,
     ) -> BaseBoosting:
         """Train on a table.
@@ -136,6 +141,9 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         callbacks : list of Callback, optional
             What listens to this training: see `sapwood.callbacks`. They belong to one fit and keep its state, so they are no parameter of
             the estimator: a clone would copy that state.
+        snapshot : path of a file or Snapshot, optional
+            Where to keep the state of training, so that the same call goes on from there if this one is cut off, and gives the same bytes:
+            see `sapwood.Snapshot`.
         init_model : fitted estimator of the same kind, or Model, optional
             What to go on from: `max_iter` rounds are added to those it predicts with, on these rows, which may be new, with its bins and
             its tables of categories; a level that it does not know is as good as missing. It stays as it is. A Model does not know its
@@ -146,7 +154,7 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         self
         """
         validation = Given(X_val, y_val, sample_weight_val, suffix="_val", offset=offset_val)
-        watching = Watching(groups, eval_sets, eval_metric, callbacks or ())
+        watching = Watching(groups, eval_sets, eval_metric, callbacks or (), snapshot)
         return self._fit_anew(Given(X, y, sample_weight, offset=offset), validation, watching, self._start(init_model))
 
     def _fit_anew(self, given: Given, given_validation: Given, watching: Watching, start: Start) -> BaseBoosting:
@@ -251,10 +259,37 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         callbacks += watching.callbacks
         if ScikitCallbacks.wanted(self):
             callbacks.append(ScikitCallbacks(self, given.X, given.y))
-        self.model_ = train(train_rows, watched, loss, tree_config, n_rounds, seed, n_threads, callbacks, model, *ways)
+        snapshots = Snapshots()
+        if watching.snapshot is not None:
+            snapshots = Snapshot.of(watching.snapshot).open(self._identity(part, sets, measures, seed, start, watching.callbacks))
+        self.model_ = train(train_rows, watched, loss, tree_config, n_rounds, seed, n_threads, callbacks, model, *ways, snapshots)
         self._constraints = resolve.constraints(self, features)
         self.do_early_stopping_ = stops
         self._keep_scores(scores, stops)
+
+    def _identity(
+        self,
+        part: Part,
+        sets: dict[str, Part],
+        measures: dict[str, list[Measure]],
+        seed: int,
+        start: Start,
+        callbacks: Sequence[Callback],
+    ) -> Identity:
+        """What decides on the bytes of the model, and on the scores."""
+        free = {"n_jobs", "verbose", "random_state", "warm_start"} | ({"max_iter"} if self.boosting != "forest" else set())
+        settings = {"the estimator": as_text(type(self).__name__)}
+        settings |= {name: as_text(value) for name, value in self.get_params(deep=False).items() if name not in free}
+        settings |= {
+            "random_state": f"the seed {seed}",
+            "the classes": as_text(getattr(self, "classes_", None)),
+            "the model to go on from": as_text(start.model),
+            "what is measured": as_text({on: [measure.name for measure in of] for on, of in measures.items()}),
+            "callbacks": as_text([(type(callback), callback.settings()) for callback in callbacks]),
+            "the version of Sapwood": version("sapwood"),
+        }
+        data = {TRAIN: part.fingerprint(), **{name: one.fingerprint(part.table) for name, one in sets.items()}}
+        return Identity(settings, data)
 
     def _first_model(self, rows: Rows, loss: Loss, shared: int, n_threads: int) -> Model | None:
         """A model without trees to start from; None for what suits the loss."""

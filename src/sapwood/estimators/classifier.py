@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from sapwood.going_on import Start
 from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.model.rounds import Rounds
+from sapwood.snapshots import Snapshot
 from sapwood.threads import threads_for
 
 
@@ -76,6 +78,7 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
         eval_sets: Any = None,
         eval_metric: Any = None,
         callbacks: Sequence[Callback] | None = None,
+        snapshot: Snapshot | str | PathLike[str] | None = None,
     ) -> BoostingClassifier:
         """Train on more rows.
 
@@ -91,7 +94,7 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
         X, y, sample_weight and others : as for `fit`
         """
         validation = Given(X_val, y_val, sample_weight_val, suffix="_val", offset=offset_val)
-        watching = Watching(groups, eval_sets, eval_metric, callbacks or ())
+        watching = Watching(groups, eval_sets, eval_metric, callbacks or (), snapshot)
         start = self._start_of_more()
         if classes is not None:
             named = Classes(np.unique(check_labels(classes, len(classes), "classes")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,12 @@ from sklearn.model_selection import check_cv
 
 from sapwood.boosting import Rows
 from sapwood.callbacks import TRAIN, VALIDATION, Callback
+from sapwood.data.fingerprint import Fingerprint, of_array
 from sapwood.data.pages import Pages
 from sapwood.data.queries import Queries
 from sapwood.data.sorted import SortedRows
 from sapwood.data.tables import Table
+from sapwood.snapshots import Snapshot
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,14 @@ class Part:
         """Those of the rows that count."""
         return values if self.rows is None else values[self.rows]
 
+    def fingerprint(self, known: Table | None = None) -> Fingerprint:
+        """What tells these rows from others; a table that is known already need not be read again."""
+        queries = None if self.queries is None else self.queries.begin
+        arrays = {"rows": self.rows, "y": self.y, "sample_weight": self.weight, "offset": self.offset, "queries": queries}
+        if self.table is not known:
+            return Fingerprint.of(self.table, arrays)
+        return Fingerprint(self.table.n_rows, {}, {"rows": of_array(self.take(np.arange(self.table.n_rows)))})
+
     def on(self, pages: Pages | SortedRows) -> Rows:
         """The rows that count, binned; the pages hold all."""
         weight = None if self.weight is None else self.take(self.weight)
@@ -68,6 +79,7 @@ class Watching:
     eval_sets: Any
     eval_metric: Any
     callbacks: Sequence[Callback]
+    snapshot: Snapshot | str | PathLike[str] | None = None
 
     def named_sets(self) -> dict[str, Given]:
         sets = self.eval_sets or {}

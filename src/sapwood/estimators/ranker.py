@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +23,7 @@ from sapwood.losses import RANKING, Loss
 from sapwood.metrics import as_metric
 from sapwood.metrics.ranking import ndcg
 from sapwood.model.rounds import Rounds
+from sapwood.snapshots import Snapshot
 from sapwood.threads import resolve_threads
 
 
@@ -82,6 +84,7 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         eval_sets: Any = None,
         eval_metric: Any = None,
         callbacks: Sequence[Callback] | None = None,
+        snapshot: Snapshot | str | PathLike[str] | None = None,
         init_model: Any = None,
     ) -> BoostingRanker:
         """Train on a table.
@@ -106,7 +109,7 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
             For the splitter `validation_split`; if not given, the queries.
         eval_sets : dict of name -> dict of X, y, qid or group, and perhaps sample_weight; or a list of such; optional
             More rows to watch; they decide nothing.
-        eval_metric, callbacks, init_model : optional
+        eval_metric, callbacks, snapshot, init_model : optional
             As for the other estimators.
 
         Returns
@@ -115,7 +118,8 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         """
         given = Given(X, y, sample_weight, {"group": group, "qid": qid}, offset=offset)
         validation = Given(X_val, y_val, sample_weight_val, {"group_val": group_val, "qid_val": qid_val}, "_val", offset_val)
-        self._fit_anew(given, validation, Watching(groups, eval_sets, eval_metric, callbacks or ()), self._start(init_model))
+        watching = Watching(groups, eval_sets, eval_metric, callbacks or (), snapshot)
+        self._fit_anew(given, validation, watching, self._start(init_model))
         return self
 
     def partial_fit(
@@ -137,6 +141,7 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         eval_sets: Any = None,
         eval_metric: Any = None,
         callbacks: Sequence[Callback] | None = None,
+        snapshot: Snapshot | str | PathLike[str] | None = None,
     ) -> BoostingRanker:
         """Train on the rows of more queries.
 
@@ -148,7 +153,8 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         """
         given = Given(X, y, sample_weight, {"group": group, "qid": qid}, offset=offset)
         validation = Given(X_val, y_val, sample_weight_val, {"group_val": group_val, "qid_val": qid_val}, "_val", offset_val)
-        self._fit_anew(given, validation, Watching(groups, eval_sets, eval_metric, callbacks or ()), self._start_of_more())
+        watching = Watching(groups, eval_sets, eval_metric, callbacks or (), snapshot)
+        self._fit_anew(given, validation, watching, self._start_of_more())
         return self
 
     def predict(self, X: Any, *, offset: Any = None, rounds: Rounds = None) -> np.ndarray:

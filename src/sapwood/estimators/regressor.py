@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from sapwood.losses.registry import find_loss
 from sapwood.losses.several import SeveralOutputs
 from sapwood.metrics.concordance import concordance_index, concordance_of_times
 from sapwood.model.rounds import Rounds
+from sapwood.snapshots import Snapshot
 from sapwood.threads import threads_for
 
 
@@ -71,6 +73,7 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
         eval_sets: Any = None,
         eval_metric: Any = None,
         callbacks: Sequence[Callback] | None = None,
+        snapshot: Snapshot | str | PathLike[str] | None = None,
     ) -> BoostingRegressor:
         """Train on more rows.
 
@@ -81,7 +84,7 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
         Parameters are those of `fit`.
         """
         validation = Given(X_val, y_val, sample_weight_val, suffix="_val", offset=offset_val)
-        watching = Watching(groups, eval_sets, eval_metric, callbacks or ())
+        watching = Watching(groups, eval_sets, eval_metric, callbacks or (), snapshot)
         self._fit_anew(Given(X, y, sample_weight, offset=offset), validation, watching, self._start_of_more())
         return self
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from sapwood.callbacks import Callback, Round
@@ -47,6 +46,4 @@ class ScikitCallbacks(Callback):
 
 def so_far(state: Round) -> dict[str, Any]:
     """What makes an estimator predict as if training had ended here."""
-    model = copy.copy(state.model)
-    model.trees = list(model.trees)
-    return {"model_": model}
+    return {"model_": state.model.copy()}

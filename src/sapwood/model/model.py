@@ -99,6 +99,19 @@ class Model:
         """To be called when trees have other values than before."""
         self._scorer = None
 
+    def copy(self) -> Model:
+        """The same model, whose trees may be given other values, or more of them."""
+        twin = self._shallow()
+        twin.trees = [copy.copy(tree) for tree in self.trees]
+        twin.changed()
+        return twin
+
+    def _shallow(self) -> Model:
+        """Not by way of bytes, as `copy.copy` would: while training, bins need not be those of the file."""
+        twin = Model.__new__(Model)
+        twin.__dict__.update(self.__dict__)
+        return twin
+
     def __getitem__(self, rounds: slice) -> Model:
         """Some of the rounds, side by side, as a model of their own: `model[:50]`, `model[50:]`.
 
@@ -109,7 +122,7 @@ class Model:
             raise TypeError(f"a model is sliced by rounds that lie side by side, model[first:last]; got model[{rounds!r}]")
         first, last, _ = rounds.indices(self.n_rounds)
         last = max(first, last)
-        k, part = self.trees_per_round, copy.copy(self)
+        k, part = self.trees_per_round, self._shallow()
         part.trees = [copy.copy(tree) for tree in self.trees[first * k : last * k]]
         part.base_score = self.base_score if first == 0 else np.zeros(self.n_outputs)
         part.best_round = None if self.best_round is None or self.best_round >= last else max(0, self.best_round - first)

@@ -1,0 +1,353 @@
+"""Snapshots: cut off anywhere, training goes on and gives the bytes of never having stopped; what is of another fit is refused by name."""
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.model_selection import ShuffleSplit
+
+from sapwood import Model, Snapshot, SnapshotError
+from sapwood.callbacks import Callback, EarlyStopping, LearningRate
+from sapwood.identity import as_text
+from sapwood.model import container, disk
+from tests import killed
+from tests import test_going_on as going_on
+from tests.test_going_on import FRAME, WORDS, N, X, Y, classifier, regressor
+
+EARLY = {"early_stopping": True, "learning_rate": 0.6, "n_iter_no_change": 3, "max_iter": 25}
+CASES = going_on.CASES | {
+    "dart": (regressor(boosting="dart", drop_rate=0.4, skip_drop=0.2), X, Y, {}),
+    "dart, early": (regressor(boosting="dart", drop_rate=0.4, skip_drop=0.2, **EARLY), X, Y, {}),
+    "dart, shared trees": (classifier(boosting="dart", drop_rate=0.4, skip_drop=0, shared_trees=2), X, WORDS, {}),
+    "dart, exact, offset": (regressor(boosting="dart", drop_rate=0.5, tree_method="exact"), X, Y, {"offset": Y / 3}),
+    "forest": (regressor(boosting="forest", subsample=0.6, max_features=0.5), X, Y, {"offset": Y / 3}),
+    "bayesian": (regressor(sampling="bayesian"), X, Y, {}),
+    "stratified": (classifier(subsample=0.5, stratified=True), X, WORDS, {}),
+    "features by level": (regressor(max_features_level=0.6, max_features_tree=0.8, extra_trees=True, score_noise=0.1), X, Y, {}),
+    "early": (classifier(**EARLY), X, WORDS, {}),
+    "early, training score": (regressor(**EARLY | {"validation_fraction": None}), X, Y, {}),
+    "early, split, scorer": (regressor(**EARLY, scoring="r2", validation_split=ShuffleSplit(1, random_state=0)), X, Y, {}),
+    "early, categories": (classifier(**EARLY, max_combination=2, categorical_encoding="target"), FRAME, WORDS, {}),
+    "sets": (regressor(), X, Y, {"eval_sets": {"some": (X[:50], Y[:50])}, "eval_metric": ["rmse", "mae"]}),
+    "given rows": (regressor(**EARLY), X[:200], Y[:200], {"X_val": X[200:], "y_val": Y[200:]}),
+}
+
+
+class CutOff(Callback):
+    """Fails after a number of rounds, as if the power had gone."""
+
+    def __init__(self, at=None):
+        self.at, self.heard = at, []
+
+    def after_round(self, state):
+        self.heard.append(state.n_rounds)
+        if state.n_rounds == self.at:
+            raise InterruptedError
+
+
+def cut_off(estimator, at, *args, snapshot, callbacks=(), **kwargs):
+    with pytest.raises(InterruptedError):
+        clone(estimator).fit(*args, snapshot=snapshot, callbacks=[*callbacks, CutOff(at)], **kwargs)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_going_on_gives_the_bytes_of_never_having_stopped(case, tmp_path):
+    estimator, x, y, more = CASES[case]
+    whole = clone(estimator).fit(x, y, **more, callbacks=[CutOff()])
+    snapshot = Snapshot(tmp_path / "a.snapshot", every=3)
+    last = min(11, whole.n_iter_)
+    for at in sorted({2, min(5, last), last}):
+        cut_off(estimator, at, x, y, snapshot=snapshot, **more)
+    assert stored_model(snapshot.path).n_rounds == (last - 1) // 3 * 3
+    rest = clone(estimator).set_params(n_jobs=2).fit(x, y, **more, snapshot=snapshot, callbacks=[CutOff()])
+    assert rest.model_.to_bytes() == whole.model_.to_bytes()
+    assert rest.evals_result_ == whole.evals_result_
+    assert_array_equal(rest.train_score_, whole.train_score_)
+    assert_array_equal(rest.validation_score_, whole.validation_score_)
+    # What is over stays over.
+    ears = CutOff()
+    again = clone(estimator).fit(x, y, **more, snapshot=snapshot, callbacks=[ears])
+    assert again.model_.to_bytes() == whole.model_.to_bytes()
+    assert again.evals_result_ == whole.evals_result_
+    assert ears.heard == []
+
+
+def stored_model(path):
+    return Model.from_bytes(container.unpack(disk.read(path))[0]["model"].tobytes())
+
+
+@pytest.mark.parametrize("at", range(1, 13))
+def test_cut_off_after_any_round(at, tmp_path):
+    estimator, x, y, _ = CASES["early"]
+    whole = clone(estimator).fit(x, y).model_.to_bytes()
+    snapshot = Snapshot(tmp_path / "a.snapshot", every=1)
+    at = min(at, Model.from_bytes(whole).n_rounds)
+    cut_off(estimator, at, x, y, snapshot=snapshot)
+    ears = CutOff()
+    assert clone(estimator).fit(x, y, snapshot=snapshot, callbacks=[ears]).model_.to_bytes() == whole
+    assert ears.heard[0] == at
+
+
+def test_stopped_in_the_round_of_a_snapshot(tmp_path):
+    """A callback says stop, the snapshot is written, the power goes: training must not go on."""
+    estimator, x, y, _ = CASES["early"]
+    whole = clone(estimator).fit(x, y)
+    assert whole.n_iter_ < whole.max_iter
+
+    class PowerGoes(Callback):
+        def after_training(self, state):
+            if self.goes:
+                raise InterruptedError
+
+    first, second = PowerGoes(), PowerGoes()
+    first.goes, second.goes = True, False
+    with pytest.raises(InterruptedError):
+        clone(estimator).fit(x, y, snapshot=Snapshot(tmp_path / "a", every=1), callbacks=[first])
+    rest = clone(estimator).fit(x, y, snapshot=Snapshot(tmp_path / "a", every=1), callbacks=[second])
+    assert rest.model_.to_bytes() == whole.model_.to_bytes()
+
+
+def test_more_rounds_may_be_asked_for_and_not_fewer(tmp_path):
+    path = str(tmp_path / "a.snapshot")
+    regressor(max_iter=5).fit(X, Y, snapshot=path)
+    assert regressor(max_iter=12).fit(X, Y, snapshot=path).model_.to_bytes() == regressor(max_iter=12).fit(X, Y).model_.to_bytes()
+    with pytest.raises(SnapshotError, match="has 12 rounds, but max_iter asks for 5 in all"):
+        regressor(max_iter=5).fit(X, Y, snapshot=path)
+
+
+def test_going_on_from_a_model_can_be_cut_off_too(tmp_path):
+    first = regressor(max_iter=4).fit(X[:150], Y[:150])
+    whole = regressor(max_iter=8).fit(X, Y, init_model=first)
+    snapshot = Snapshot(tmp_path / "a", every=2)
+    cut_off(regressor(max_iter=8), 9, X, Y, snapshot=snapshot, init_model=first)
+    rest = regressor(max_iter=8).fit(X, Y, init_model=first, snapshot=snapshot, callbacks=[CutOff()])
+    assert rest.model_.to_bytes() == whole.model_.to_bytes()
+    with pytest.raises(SnapshotError, match=r"the model to go on from was Model of 4 rounds, .*, now it is None"):
+        regressor(max_iter=8).fit(X, Y, snapshot=snapshot, callbacks=[CutOff()])
+    parts = regressor(max_iter=3).partial_fit(X[:150], Y[:150]).partial_fit(X[150:], Y[150:], snapshot=tmp_path / "b")
+    assert parts.model_.to_bytes() == regressor(max_iter=3).partial_fit(X[:150], Y[:150]).partial_fit(X[150:], Y[150:]).model_.to_bytes()
+
+
+class TestCallbacks:
+    class Halve(Callback):
+        """Halves the learning rate every third round, by a count of its own."""
+
+        def before_training(self, state):
+            self.count, self.rate = 0, state.config.learning_rate
+
+        def before_round(self, state):
+            self.count += 1
+            if self.count % 3 == 0:
+                self.rate /= 2
+            state.config = replace(state.config, learning_rate=self.rate)
+
+        def keep(self):
+            return {"count": self.count, "rate": self.rate}
+
+        def restore(self, kept):
+            self.count, self.rate = kept["count"], kept["rate"]
+
+    @pytest.mark.parametrize("at", [2, 7, 8])
+    def test_with_a_state(self, at, tmp_path):
+        whole = regressor().fit(X, Y, callbacks=[self.Halve()])
+        snapshot = Snapshot(tmp_path / "a", every=2)
+        cut_off(regressor(), at, X, Y, snapshot=snapshot, callbacks=[self.Halve()])
+        rest = regressor().fit(X, Y, snapshot=snapshot, callbacks=[self.Halve(), CutOff()])
+        assert rest.model_.to_bytes() == whole.model_.to_bytes()
+
+    def test_ours(self, tmp_path):
+        def own():
+            return [LearningRate([0.5] * 5 + [0.2] * 20), EarlyStopping(3, on="some", metric="mae")]
+
+        more = {"eval_sets": {"some": (X[200:], Y[200:])}, "eval_metric": ["rmse", "mae"]}
+        whole = regressor(max_iter=25).fit(X[:200], Y[:200], callbacks=own(), **more)
+        snapshot = Snapshot(tmp_path / "a", every=2)
+        cut_off(regressor(max_iter=25), 5, X[:200], Y[:200], snapshot=snapshot, callbacks=own(), **more)
+        rest = regressor(max_iter=25).fit(X[:200], Y[:200], snapshot=snapshot, callbacks=[*own(), CutOff()], **more)
+        assert rest.model_.to_bytes() == whole.model_.to_bytes()
+
+    def test_others_are_refused(self, tmp_path):
+        regressor(max_iter=2).fit(X, Y, snapshot=tmp_path / "a", callbacks=[LearningRate([0.1] * 2)])
+        for callbacks in ([], [LearningRate([0.2] * 2)], [CutOff()]):
+            with pytest.raises(SnapshotError, match=r"callbacks was .*LearningRate.*, now it is"):
+                regressor(max_iter=2).fit(X, Y, snapshot=tmp_path / "a", callbacks=callbacks)
+
+    def test_what_is_kept_must_be_plain(self, tmp_path):
+        class Odd(Callback):
+            def keep(self):
+                return object()
+
+        with pytest.raises(TypeError, match=r"Odd.keep\(\) must give plain data"):
+            regressor().fit(X, Y, snapshot=tmp_path / "a", callbacks=[Odd()])
+
+    def test_the_progress_bar_does_not_matter(self, tmp_path):
+        cut_off(regressor(verbose=1), 5, X, Y, snapshot=Snapshot(tmp_path / "a", every=1))
+        rest = regressor(verbose=0).fit(X, Y, snapshot=tmp_path / "a", callbacks=[CutOff()])
+        assert rest.model_.to_bytes() == regressor().fit(X, Y).model_.to_bytes()
+
+
+class TestAnotherFitIsRefused:
+    @pytest.fixture
+    def snapshot(self, tmp_path):
+        regressor(max_iter=3).fit(FRAME, Y, snapshot=tmp_path / "a")
+        return tmp_path / "a"
+
+    @pytest.mark.parametrize(
+        ("parameters", "difference"),
+        [
+            ({"learning_rate": 0.2}, r"learning_rate was 0\.1, now it is 0\.2\."),
+            ({"loss": "absolute_error"}, "loss was 'squared_error', now it is 'absolute_error'"),
+            ({"random_state": 7}, r"random_state was the seed 0, now it is the seed \d+"),
+            ({"boosting": "dart"}, "boosting was 'plain', now it is 'dart'"),
+            ({"monotonic_cst": {"a": 1}}, r"monotonic_cst was None, now it is \{'a': 1\}"),
+            ({"categorical_encoding": "count"}, "categorical_encoding was 'auto', now it is 'count'"),
+        ],
+        ids=str,
+    )
+    def test_parameters(self, snapshot, parameters, difference):
+        before = snapshot.read_bytes()
+        with pytest.raises(SnapshotError, match=f"is of another fit: {difference}"):
+            regressor(max_iter=3, **parameters).fit(FRAME, Y, snapshot=snapshot)
+        assert snapshot.read_bytes() == before
+
+    @pytest.mark.parametrize(
+        ("x", "y", "more", "difference"),
+        [
+            (FRAME.iloc[:200], Y[:200], {}, "the set 'train' was other data: it had 300 rows, now there are 200"),
+            (FRAME.assign(b=FRAME.b + 1), Y, {}, "the set 'train' was other data: the column 'b' had other values"),
+            (FRAME.assign(word=FRAME.word[::-1].values), Y, {}, "the set 'train' was other data: the column 'word' had other values"),
+            (FRAME.drop(columns="c"), Y, {}, "the set 'train' was other data: its columns were others: 'c' missing now"),
+            (FRAME, Y + 1e-12, {}, "the set 'train' was other data: y had other values"),
+            (FRAME, Y, {"sample_weight": np.arange(1.0, N + 1)}, "the set 'train' was other data: sample_weight had other values"),
+            (FRAME, Y, {"offset": Y}, "the set 'train' was other data: offset had other values"),
+            (FRAME, Y, {"eval_sets": {"some": (FRAME, Y)}}, "what is measured was .*, now it is .*'some'"),
+        ],
+        ids=lambda value: value if isinstance(value, str) else "",
+    )
+    def test_data(self, snapshot, x, y, more, difference):
+        with pytest.raises(SnapshotError, match=f"is of another fit: {difference}"):
+            regressor(max_iter=3).fit(x, y, snapshot=snapshot, **more)
+
+    def test_classes_and_estimators(self, tmp_path):
+        classifier(max_iter=3).fit(X, Y > 0, snapshot=tmp_path / "a")
+        with pytest.raises(SnapshotError, match=r"the classes was array\(\[False, True\]\), now it is array\(\[0, 1\]\)"):
+            classifier(max_iter=3).fit(X, (Y > 0).astype(int), snapshot=tmp_path / "a")
+        with pytest.raises(SnapshotError, match="the estimator was 'BoostingClassifier', now it is 'BoostingRegressor'"):
+            regressor(max_iter=3).fit(X, Y, snapshot=tmp_path / "a")
+
+    def test_other_rows_kept_aside(self, tmp_path):
+        fit = {"X": X, "y": Y, "snapshot": tmp_path / "a"}
+        regressor(max_iter=3, early_stopping=True, validation_split=iter([(np.arange(200), np.arange(200, N))])).fit(**fit)
+        with pytest.raises(SnapshotError, match="the set 'train' was other data: rows had other values"):
+            regressor(max_iter=3, early_stopping=True, validation_split=iter([(np.arange(210), np.arange(210, N))])).fit(**fit)
+
+    def test_forests_know_their_number_of_trees(self, tmp_path):
+        forest = regressor(boosting="forest", subsample=0.5)
+        forest.fit(X, Y, snapshot=tmp_path / "a")
+        with pytest.raises(SnapshotError, match="max_iter was 12, now it is 13"):
+            clone(forest).set_params(max_iter=13).fit(X, Y, snapshot=tmp_path / "a")
+
+
+class TestFiles:
+    @pytest.mark.parametrize("bytes_", [b"", b"nonsense", b"x" * 1000], ids=len)
+    def test_no_snapshot(self, bytes_, tmp_path):
+        (tmp_path / "a").write_bytes(bytes_)
+        with pytest.raises(SnapshotError, match="is no snapshot, or a damaged one"):
+            regressor().fit(X, Y, snapshot=tmp_path / "a")
+        assert (tmp_path / "a").read_bytes() == bytes_
+
+    def test_a_model_is_no_snapshot(self, tmp_path):
+        (tmp_path / "a").write_bytes(regressor().fit(X, Y).model_.to_bytes())
+        with pytest.raises(SnapshotError, match="is no snapshot"):
+            regressor().fit(X, Y, snapshot=tmp_path / "a")
+
+    def test_damage_is_seen(self, tmp_path):
+        regressor(max_iter=3).fit(X, Y, snapshot=tmp_path / "a")
+        data = (tmp_path / "a").read_bytes()
+        rng = random.Random(0)
+        for _ in range(40):
+            broken = bytearray(data)
+            broken[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+            (tmp_path / "a").write_bytes(broken)
+            with pytest.raises(SnapshotError):
+                regressor(max_iter=3).fit(X, Y, snapshot=tmp_path / "a")
+
+    def test_a_folder_that_is_not_there(self, tmp_path):
+        with pytest.raises(FileNotFoundError, match="there is no folder"):
+            regressor().fit(X, Y, snapshot=tmp_path / "none" / "a")
+
+    def test_a_full_disk_does_not_end_training(self, tmp_path, monkeypatch):
+        def full(path, data):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(disk, "write", full)
+        with pytest.warns(RuntimeWarning, match="could not be written, training goes on without: .*No space left"):
+            fitted = regressor().fit(X, Y, snapshot=tmp_path / "a")
+        assert fitted.model_.to_bytes() == regressor().fit(X, Y).model_.to_bytes()
+
+    @pytest.mark.parametrize(
+        ("when", "n_written"), [({"every": 5}, 3), ({"every": 100}, 1), ({"seconds": 0}, 12), ({}, 1), ({"seconds": 1e9}, 1)]
+    )
+    def test_how_often(self, when, n_written, tmp_path, monkeypatch):
+        written = []
+        monkeypatch.setattr(disk, "write", lambda path, data: written.append(len(data)))
+        regressor().fit(X, Y, snapshot=Snapshot(tmp_path / "a", **when))
+        assert len(written) == n_written
+
+    @pytest.mark.parametrize(
+        ("wrong", "message"),
+        [({"every": 0}, "every >= 1; got 0"), ({"seconds": -1}, "seconds >= 0; got -1"), ({"seconds": float("nan")}, "seconds >= 0")],
+        ids=str,
+    )
+    def test_bad_settings(self, wrong, message):
+        with pytest.raises(ValueError, match=message):
+            Snapshot("a", **wrong)
+
+    def test_a_path_is_needed(self):
+        with pytest.raises(TypeError, match="Snapshot needs the path of a file; got 5"):
+            regressor().fit(X, Y, snapshot=5)
+
+
+def test_text_tells_values_apart():
+    values = [None, True, 1, 1.5, "1", [1, 2], [2, 1], {"a": 1}, {"a": 2}, {3, 4}, np.arange(3), np.arange(100), np.arange(100)[::-1]]
+    values += [len, np.sin, as_text, ShuffleSplit(3), ShuffleSplit(4), regressor(), regressor(max_iter=3), Model]
+    assert len({as_text(value) for value in values}) == len(values)
+    for value in values:
+        assert " at 0x" not in as_text(value)
+
+
+def run(path, at, n_jobs):
+    """`killed.fit` in a process of its own."""
+    command = [sys.executable, "-m", "tests.killed", str(path), str(at), str(n_jobs)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, cwd=Path(__file__).parent.parent)
+
+
+def test_kill_9_at_random_moments(tmp_path):
+    """One death at the end of a round, one at any moment, also while a snapshot is written; then it ends as if nothing had been."""
+    whole = killed.fit()
+    rng = random.Random(5)
+    path = tmp_path / "run.snapshot"
+    at = rng.randrange(2, Model.from_bytes(whole).n_rounds)
+    child = run(path, at, 2)
+    child.communicate()
+    assert child.returncode == -signal.SIGKILL
+    assert stored_model(path).n_rounds == at - 1
+    child = run(path, -1, 2)
+    before = path.stat().st_mtime_ns
+    while path.stat().st_mtime_ns == before and child.poll() is None:  # until it trains
+        time.sleep(0.001)
+    time.sleep(rng.random() * 0.05)
+    child.kill()
+    child.communicate()
+    child = run(path, -1, 1)
+    rest, _ = child.communicate()
+    assert child.returncode == 0
+    assert rest == whole
