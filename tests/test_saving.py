@@ -119,7 +119,12 @@ def answers(estimator, x, offset=None):
     found += [explained.values, explained.base_values, estimator.feature_importances_, *map(estimator.importances, ("split", "cover"))]
     found += [estimator.train_score_, estimator.validation_score_, getattr(estimator, "classes_", np.empty(0))]
     plain = [estimator.evals_result_, estimator.n_iter_, estimator.best_iteration_, estimator.n_features_in_, estimator.do_early_stopping_]
-    plain += [list(getattr(estimator, "feature_names_in_", [])), str(estimator.describe_features(x)), type(estimator)]
+    plain += [
+        estimator.provenance_,
+        list(getattr(estimator, "feature_names_in_", [])),
+        str(estimator.describe_features(x)),
+        type(estimator),
+    ]
     return found, plain
 
 
@@ -185,6 +190,28 @@ class TestSameAnswers:
     def test_a_fit_of_what_was_loaded(self, fitted, tmp_path):
         estimator, x, y, more = fitted
         assert through_a_file(estimator, tmp_path).fit(x, y, **more).to_bytes() == copy.deepcopy(estimator).fit(x, y, **more).to_bytes()
+
+
+class TestProvenance:
+    def test_says_where_a_model_comes_from(self):
+        weight = np.arange(240) % 3
+        assert regressor().fit(X, Y, weight).provenance_ | {"data": ""} == {"sapwood": sapwood.__version__, "n_rows": 160, "data": ""}
+
+    def test_other_data_have_another_hash(self):
+        fits = [
+            regressor().fit(X, Y),
+            regressor().fit(np.where(X.max() == X, 9.0, X), Y),
+            regressor().fit(X, Y + 1),
+            regressor().fit(X, Y, np.arange(240)),
+            regressor().fit(X, Y, offset=Y),
+            BoostingRanker(**SMALL).fit(X, THREE, qid=QUERIES),
+            BoostingRanker(**SMALL).fit(X, THREE, qid=QUERIES // 2),
+        ]
+        assert len({fit.provenance_["data"] for fit in fits}) == len(fits)
+
+    def test_the_same_data_have_the_same(self):
+        some = FRAME[["city", "a", "when"]]
+        assert regressor().fit(some, Y).provenance_ == regressor(n_jobs=2, max_iter=9).fit(pl.from_pandas(some), Y).provenance_
 
 
 def test_going_on_after_a_file(tmp_path):

@@ -16,6 +16,7 @@
 #include <stdexcept>
 
 #include "binning.hpp"
+#include "fingerprint.hpp"
 #include "gradients.hpp"
 #include "hash.hpp"
 #include "pool.hpp"
@@ -1119,6 +1120,26 @@ NB_MODULE(SAPWOOD_MODULE, m) {
   m.def("add_tree", &add_tree, "page"_a, "n_rows"_a, "width"_a, "stride"_a, "missing_bin"_a, "feature"_a, "bin"_a, "left"_a, "right"_a,
         "missing_left"_a, "value"_a, "raw"_a, "n_threads"_a, "places"_a = nb::none(), "lists"_a = nb::none(), "kinds"_a = nb::none(),
         "sets"_a = nb::none(), release);
+  m.def(
+      "hash_columns",
+      [](AnyTable x, int64_t first_row, Out<uint64_t> sums, int n_threads) {
+        const Table table = as_table(x);
+        require(int64_t(sums.size()) == table.n_columns && first_row >= 0, "sums must have one number for each column");
+        std::mutex joining;
+        over_rows(
+            table.n_rows, n_threads,
+            [&](int64_t begin, int64_t end) {
+              std::vector<uint64_t> own(table.n_columns);
+              with_number(table.type, [&](auto zero) {
+                hash_columns(static_cast<const decltype(zero)*>(table.data), table.row_stride, table.column_stride, begin, end,
+                             table.n_columns, first_row, own.data());
+              });
+              std::lock_guard<std::mutex> guard(joining);
+              for (int f = 0; f < table.n_columns; ++f) sums.data()[f] += own[f];
+            },
+            block_of(table.n_columns));
+      },
+      "x"_a, "first_row"_a, "sums"_a, "n_threads"_a, release);
   m.def(
       "hash_rows",
       [](int64_t n, uint64_t key) {

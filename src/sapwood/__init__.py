@@ -12,8 +12,8 @@ from sapwood.losses.check import check_loss
 from sapwood.losses.registry import register_loss
 from sapwood.model import Model, ModelFormatError
 from sapwood.snapshots import Snapshot, SnapshotError
+from sapwood.version import __version__
 
-__version__ = "0.1.0"
 __all__ = [
     "BoostingClassifier",
     "BoostingRanker",

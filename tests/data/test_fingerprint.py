@@ -6,7 +6,8 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from sapwood.data import fingerprint
+from sapwood import kernels
+from sapwood.data import fingerprint, tables
 from sapwood.data.fingerprint import Fingerprint
 from sapwood.data.frames import frame_table, open_frame
 from sapwood.data.sparse import SparseTable
@@ -31,9 +32,20 @@ def of_frame(frame):
 @pytest.mark.parametrize("block", [1, 7, 300])
 def test_blocks_leave_no_trace(monkeypatch, block):
     whole = of(X, y=Y)
-    monkeypatch.setattr(fingerprint, "ROWS_AT_ONCE", block)
+    monkeypatch.setattr(tables, "ROWS_AT_ONCE", block)
     monkeypatch.setattr(fingerprint, "COLUMNS_AT_ONCE", 3)
-    assert of(X, y=Y) == whole
+    assert Fingerprint.of(ArrayTable(X, frozenset([77.0])), {"y": Y}) == whole  # a table that is converted block by block
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int64, np.uint64, np.int32, np.uint8, np.int8, np.bool_])
+@pytest.mark.parametrize("shape", [(1, 1), (1_000, 3), (20_000, 5)])
+def test_sums_are_those_of_plain_numpy_on_any_number_of_threads(dtype, shape):
+    x = (RNG.normal(size=shape) * 100).astype(dtype)
+    expected = (fingerprint._mixed(x) * fingerprint._row_keys(7, len(x))[:, None]).sum(axis=0, dtype=np.uint64)
+    for table, n_threads in ((x, 1), (np.asfortranarray(x), 2), (np.repeat(x, 2, axis=0)[::2], 3)):
+        sums = np.zeros(shape[1], dtype=np.uint64)
+        kernels.hash_columns(table, 7, sums, n_threads)
+        np.testing.assert_array_equal(sums, expected)
 
 
 def test_layout_and_type_leave_no_trace():

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from sapwood import kernels
 from sapwood.data.columns import Schema
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
 
-ROWS_AT_ONCE = 8192  # so that what is worked on stays in the cache
-COLUMNS_AT_ONCE = 16
+COLUMNS_AT_ONCE = 64
 MISSING = np.uint64(0x7FF8000000000000)  # every NaN alike
 MULTIPLIERS = [np.uint64(m) for m in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53, 0x9E3779B97F4A7C15)]
 NAMED = 3  # columns in a message
@@ -41,12 +41,12 @@ class Fingerprint:
     arrays: Mapping[str, str]
 
     @classmethod
-    def of(cls, table: Table, arrays: Mapping[str, np.ndarray | None]) -> Fingerprint:
+    def of(cls, table: Table, arrays: Mapping[str, np.ndarray | None], n_threads: int = 1) -> Fingerprint:
         """Arrays that are None are left out."""
-        schema, sums = table.schema, _sparse_sums(table) if isinstance(table, SparseTable) else _sums(table)
+        schema, sums = table.schema, _sparse_sums(table) if isinstance(table, SparseTable) else _sums(table, n_threads)
         kinds = [_kind(schema, f) + " absent" * (isinstance(table, SparseTable) and table.absent_missing) for f in range(table.n_features)]
         columns = {schema.name(f): _digest(kind, int(total)) for f, (kind, total) in enumerate(zip(kinds, sums, strict=True))}
-        return cls(table.n_rows, columns, {name: of_array(array) for name, array in arrays.items() if array is not None})
+        return cls(table.n_rows, columns, {name: of_array(array, n_threads) for name, array in arrays.items() if array is not None})
 
     @property
     def digest(self) -> str:
@@ -75,23 +75,19 @@ class Fingerprint:
         return f"{_some(changed)} had other values" if changed else None
 
 
-def of_array(values: np.ndarray) -> str:
+def of_array(values: np.ndarray, n_threads: int = 1) -> str:
     """The hash of an array of numbers."""
-    flat = np.ascontiguousarray(values).reshape(-1, 1)
-    total = 0
-    for start in range(0, len(flat), ROWS_AT_ONCE):
-        block = flat[start : start + ROWS_AT_ONCE]
-        total += int((_mixed(block) * _row_keys(start, len(block))[:, None]).sum(dtype=np.uint64))
-    return _digest("x".join(map(str, values.shape)), total & 0xFFFFFFFFFFFFFFFF)
+    sums = np.zeros(1, dtype=np.uint64)
+    kernels.hash_columns(np.ascontiguousarray(values).reshape(-1, 1), 0, sums, n_threads)
+    return _digest("x".join(map(str, values.shape)), int(sums[0]))
 
 
-def _sums(table: Table) -> np.ndarray:
+def _sums(table: Table, n_threads: int) -> np.ndarray:
     """(n_features,) uint64."""
     out = np.zeros(table.n_features, dtype=np.uint64)
     for first, last in table.runs(COLUMNS_AT_ONCE):
-        for start in range(0, table.n_rows, ROWS_AT_ONCE):
-            block = table.read(slice(start, min(start + ROWS_AT_ONCE, table.n_rows)), first, last)
-            out[first:last] += (_mixed(block) * _row_keys(start, len(block))[:, None]).sum(axis=0, dtype=np.uint64)
+        for rows in table.row_blocks():
+            kernels.hash_columns(table.read(rows, first, last), rows.start, out[first:last], n_threads)
     return out
 
 

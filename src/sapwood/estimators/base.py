@@ -59,6 +59,7 @@ from sapwood.plan import (
 from sapwood.resolve import Features
 from sapwood.snapshots import Snapshot, Snapshots
 from sapwood.threads import resolve_threads, threads_for
+from sapwood.version import __version__
 
 AUTO_EARLY_STOPPING_ROWS = 10_000
 SCORED_TRAINING_ROWS = 10_000  # of the training rows, for a scorer other than the loss
@@ -266,6 +267,7 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         self._constraints = resolve.constraints(self, features)
         self.do_early_stopping_ = stops
         self._keep_scores(scores, stops)
+        self.provenance_ = {"sapwood": __version__, "n_rows": part.n_rows, "data": part.fingerprint(n_threads=n_threads).digest}
 
     def _identity(
         self,

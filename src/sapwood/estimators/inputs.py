@@ -55,12 +55,12 @@ class Part:
         """Those of the rows that count."""
         return values if self.rows is None else values[self.rows]
 
-    def fingerprint(self, known: Table | None = None) -> Fingerprint:
+    def fingerprint(self, known: Table | None = None, n_threads: int = 1) -> Fingerprint:
         """What tells these rows from others; a table that is known already need not be read again."""
         queries = None if self.queries is None else self.queries.begin
         arrays = {"rows": self.rows, "y": self.y, "sample_weight": self.weight, "offset": self.offset, "queries": queries}
         if self.table is not known:
-            return Fingerprint.of(self.table, arrays)
+            return Fingerprint.of(self.table, arrays, n_threads)
         return Fingerprint(self.table.n_rows, {}, {"rows": of_array(self.take(np.arange(self.table.n_rows)))})
 
     def on(self, pages: Pages | SortedRows) -> Rows:

@@ -47,6 +47,8 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         Scores before the first round and after each; empty without early stopping (or without validation rows).
     evals_result_ : dict of set -> metric -> list
         What was measured after each round.
+    provenance_ : dict
+        Where the model comes from: the version of Sapwood, the number of training rows, and a hash of all data that decided on it.
     feature_importances_ : (n_features,) array
     model_ : Model
 

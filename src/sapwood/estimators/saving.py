@@ -31,6 +31,7 @@ class SavedEstimator:
     train_score_: np.ndarray
     validation_score_: np.ndarray
     do_early_stopping_: bool
+    provenance_: dict[str, str | int]
     _constraints: list[str]
     _scores: dict[str, dict[str, list[float]]]
     evals_result_: dict[str, dict[str, list[float]]]
@@ -110,6 +111,7 @@ class SavedEstimator:
             "scores": to_data(self._scores),
             "train_score": to_data(self.train_score_.tolist()),
             "validation_score": to_data(self.validation_score_.tolist()),
+            "provenance": self.provenance_,
         }
 
     def _set_scores(self, scores: dict[str, dict[str, list[float]]]) -> None:
@@ -128,6 +130,9 @@ class SavedEstimator:
         if not all(_is_list(values, float, int) for values in [*ends, *(values for of in scores.values() for values in of.values())]):
             raise ValueError("scores must be numbers")
         self._constraints, self.do_early_stopping_ = constraints, data.get("early_stopping") is True
+        self.provenance_ = data["provenance"]
+        if not isinstance(self.provenance_, dict) or not all(type(value) in (str, int) for value in self.provenance_.values()):
+            raise ValueError("provenance must be text and whole numbers")
         self._set_scores(scores)
         self.train_score_, self.validation_score_ = (np.array(values, dtype=np.float64) for values in ends)
 
