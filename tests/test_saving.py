@@ -200,7 +200,7 @@ class TestProvenance:
     def test_other_data_have_another_hash(self):
         fits = [
             regressor().fit(X, Y),
-            regressor().fit(np.where(X.max() == X, 9.0, X), Y),
+            regressor().fit(np.where(np.nanmax(X) == X, 9.0, X), Y),
             regressor().fit(X, Y + 1),
             regressor().fit(X, Y, np.arange(240)),
             regressor().fit(X, Y, offset=Y),
