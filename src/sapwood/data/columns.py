@@ -6,6 +6,7 @@ does not depend on the library that the table came from, so a model knows them a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
@@ -146,6 +147,18 @@ def as_level(value: Any) -> Level | None:
     return str(value)
 
 
+def as_plain(level: Any) -> Any:
+    """A level for JSON, which knows no infinity."""
+    return {"number": str(level)} if isinstance(level, float) and not math.isfinite(level) else level
+
+
+def _from_plain(values: Any) -> list[Any]:
+    if not isinstance(values, list):
+        raise ValueError("levels must be a list")
+    infinite = ({"number": "inf"}, {"number": "-inf"})
+    return [float(value["number"]) if isinstance(value, dict) and value in infinite else value for value in values]
+
+
 def _rank(level: Any) -> tuple[int, Any]:
     return (1, level) if isinstance(level, str) else (0, level)
 
@@ -191,24 +204,21 @@ class Schema:
         for feature, kind in sorted(self.kinds.items()):
             about: dict[str, Any] = {"kind": kind.name}
             if kind.is_category:
-                about |= {"levels": list(kind.levels), "ordered": kind.ordered}
+                about |= {"levels": [as_plain(level) for level in kind.levels], "ordered": kind.ordered}
             if kind.zone is not None:
                 about["zone"] = kind.zone
             kinds[str(feature)] = about
         names = None if self.names is None else list(self.names)
-        return {"names": names, "kinds": kinds, "absent": sorted(self.absent, key=_rank), "sparse_missing": self.sparse_missing}
+        absent = [as_plain(value) for value in sorted(self.absent, key=_rank)]
+        return {"names": names, "kinds": kinds, "absent": absent, "sparse_missing": self.sparse_missing}
 
     @classmethod
     def from_json(cls, data: Any, n_features: int) -> Schema:
         """What `to_json` made; ValueError for anything else."""
         if not isinstance(data, dict) or set(data) != {"names", "kinds", "absent", "sparse_missing"} or not isinstance(data["kinds"], dict):
             raise ValueError("the features are not described")
-        names, absent, sparse_missing = data["names"], data["absent"], data["sparse_missing"]
-        if (
-            not isinstance(absent, list)
-            or not all(type(value) in (str, int, float) for value in absent)
-            or type(sparse_missing) is not bool
-        ):
+        names, absent, sparse_missing = data["names"], _from_plain(data["absent"]), data["sparse_missing"]
+        if not all(type(value) in (str, int, float) for value in absent) or type(sparse_missing) is not bool:
             raise ValueError("what is missing is not described")
         if names is not None:
             if not isinstance(names, list) or len(names) != n_features or not all(type(name) in (str, int) for name in names):
@@ -226,8 +236,8 @@ class Schema:
 def _kind_of_json(about: Any) -> Kind:
     if not isinstance(about, dict) or about.get("kind") not in KINDS:
         raise ValueError("a kind is unknown")
-    levels, ordered, zone = about.get("levels", []), about.get("ordered", False), about.get("zone")
-    if not isinstance(levels, list) or not all(type(level) in (str, int, float, bool) for level in levels):
+    levels, ordered, zone = _from_plain(about.get("levels", [])), about.get("ordered", False), about.get("zone")
+    if not all(type(level) in (str, int, float, bool) for level in levels):
         raise ValueError("levels must be strings, numbers or bools")
     if len(set(levels)) < len(levels) or type(ordered) is not bool or not (zone is None or type(zone) is str):
         raise ValueError("a kind makes no sense")

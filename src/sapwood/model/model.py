@@ -18,7 +18,7 @@ from sapwood.data.reading import read_table
 from sapwood.data.sorted import SortedRows
 from sapwood.data.tables import Table
 from sapwood.encoding.encoding import Encoding
-from sapwood.model import file
+from sapwood.model import file, readable
 from sapwood.model.early_exit import add_until_sure
 from sapwood.model.rounds import Rounds, first_and_last
 from sapwood.threads import resolve_threads, threads_for
@@ -279,6 +279,11 @@ class Model:
     def from_bytes(cls, data: bytes) -> Model:
         """The model that `to_bytes` wrote, or that of an estimator's file. Raises ModelFormatError for anything else."""
         return cls.from_parts(*file.unpack(data))
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The model as a JSON document for people and other programs: trees with names, thresholds, levels by value. docs/format.md
+        describes it. To be read again by Sapwood, use `to_bytes`."""
+        return readable.to_json(self, indent)
 
     def to_parts(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
         """What a file is made of: arrays, and plain data for a JSON document."""
