@@ -1,8 +1,9 @@
-"""A fit with snapshots that kills its own process after a round: `python -m tests.killed PATH ROUND N_JOBS`."""
+"""A fit with snapshots that kills its own process after a round: `python -m tests.killed PATH ROUND N_JOBS OUT`."""
 
 import os
 import signal
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -31,4 +32,4 @@ def fit(path=None, at=-1, n_jobs=1):
 
 
 if __name__ == "__main__":
-    sys.stdout.buffer.write(fit(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))
+    Path(sys.argv[4]).write_bytes(fit(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])))

@@ -119,6 +119,15 @@ def test_init_model_trains_on_new_rows_too():
     assert longer.n_features_in_ == 4
 
 
+def test_a_file_will_do(tmp_path):
+    first = classifier(max_iter=5).fit(X, WORDS)
+    first.save(tmp_path / "first.sapwood")
+    (tmp_path / "bare.sapwood").write_bytes(first.model_.to_bytes())
+    whole = classifier().fit(X, WORDS).model_.to_bytes()
+    for name in ("first.sapwood", "bare.sapwood"):
+        assert classifier(max_iter=7).fit(X, WORDS, init_model=tmp_path / name).model_.to_bytes() == whole
+
+
 def test_names_come_along():
     first = regressor(max_iter=3).fit(FRAME[list("abcd")], Y)
     longer = regressor(max_iter=3).fit(FRAME[list("dcba")], Y, init_model=first)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sapwood.losses import Loss
 from sapwood.model import Model
+
+if TYPE_CHECKING:
+    from sapwood.boosting import Rows
+    from sapwood.strategies import TreePerOutput
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,7 @@ class Start:
     new_rows: bool = False
     targets: Any = None
     init: Any = None
+    grows: ClassVar[bool] = True  # whether there will be more trees than before
 
     def rounds(self, max_iter: int) -> int:
         """Rounds of the model when training ends."""
@@ -49,7 +54,11 @@ class Start:
             if then != now:
                 raise ValueError(f"{self.how} goes on with the {what} {then!r}, but now it would be {now!r}")
 
-    def own_model(self) -> Model | None:
+    def strategy(self, strategy: TreePerOutput) -> TreePerOutput:
+        """Where trees come from."""
+        return strategy
+
+    def own_model(self, rows: Rows, loss: Loss, n_threads: int) -> Model | None:
         """A copy that training may change."""
         if self.model is None:
             return None

@@ -298,7 +298,7 @@ def make_mode(e: Any, start: Start) -> Mode:
     if e.boosting == "forest":
         if e.sampling == "uniform" and e.subsample == min(e.max_features, e.max_features_level, e.max_features_tree) == 1:
             raise ValueError("boosting='forest' would grow the same tree again and again: subsample or max_features must be below 1")
-        if start.how:
+        if start.how and start.grows:
             raise ValueError(f"boosting='forest' and {start.how} do not go together: the weight of a tree depends on their number")
         return Forest()
     if e.boosting == "dart":

@@ -56,6 +56,7 @@ from sapwood.plan import (
     refuse_categories,
     seen_levels,
 )
+from sapwood.refit import Refit
 from sapwood.resolve import Features
 from sapwood.snapshots import Snapshot, Snapshots
 from sapwood.threads import resolve_threads, threads_for
@@ -145,7 +146,7 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         snapshot : path of a file or Snapshot, optional
             Where to keep the state of training, so that the same call goes on from there if this one is cut off, and gives the same bytes:
             see `sapwood.Snapshot`.
-        init_model : fitted estimator of the same kind, or Model, optional
+        init_model : fitted estimator of the same kind, Model, or path of a file with one, optional
             What to go on from: `max_iter` rounds are added to those it predicts with, on these rows, which may be new, with its bins and
             its tables of categories; a level that it does not know is as good as missing. It stays as it is. A Model does not know its
             classes: they are those of y.
@@ -176,6 +177,10 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
             raise ValueError("init_model and warm_start=True do not go together: both say what to go on from")
         if self.init is not None:
             raise ValueError("init_model and init do not go together: raw predictions start where those of init_model do")
+        if isinstance(init_model, str | PathLike):
+            from sapwood.estimators.loading import load
+
+            init_model = load(init_model)
         if isinstance(init_model, Model):
             return Start("init_model", init_model[: init_model.n_rounds_used], more_rounds=True)
         if not isinstance(init_model, BaseBoosting) or init_model._parameters is not self._parameters:
@@ -190,6 +195,50 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
             return Start("partial_fit")
         model = self.model_
         return Start("partial_fit", model[: model.n_rounds_used], True, True, self._known_targets, self.init_)
+
+    def refit(self, X: Any, y: Any, sample_weight: Any = None, *, decay: float = 0.9, offset: Any = None) -> BaseBoosting:
+        """Give the trees new values, learnt from other rows; their splits stay as they are.
+
+        One tree after the other, and the constant before them, has its values worked out on these rows as if it had just been grown, with
+        the parameters of this estimator. Rounds that early stopping found too many are left out. Leaves that no row reaches keep their
+        values; a tree's gains and numbers of rows stay those of the old ones.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset : as for `fit`
+            The rows should be new ones: their categories are looked up in the old tables.
+        decay : float from 0 to 1
+            How much of the old values is kept: new value = decay * old + (1 - decay) * what these rows say.
+        """
+        return self._refit(Given(X, y, sample_weight, offset=offset), decay)
+
+    def _refit(self, given: Given, decay: float) -> BaseBoosting:
+        check_is_fitted(self)
+        if isinstance(decay, bool) or not isinstance(decay, Real) or not 0 <= decay <= 1:
+            raise ValueError(f"decay must be a number from 0 to 1; got {decay!r}")
+        if self.boosting == "dart":
+            raise ValueError("boosting='dart' and refit do not go together: the values that trees were grown with are not kept")
+        model = self.model_[: self.model_.n_rounds_used]
+        start = Refit("refit", model, new_rows=True, targets=self._known_targets, init=self.init_, decay=float(decay))
+        return self._fit_anew(given, Given(None, None, suffix="_val"), Watching(None, None, None, ()), start)
+
+    def __getitem__(self, rounds: slice) -> BaseBoosting:
+        """A copy with some of the rounds, side by side: `estimator[:50]`, `estimator[50:]`. Raw predictions of pieces add up to those of
+        the whole: an `init` belongs to the first round, as the constant does."""
+        check_is_fitted(self)
+        part = copy.copy(self)
+        part.model_ = self.model_[rounds]
+        first, last, _ = rounds.indices(self.model_.n_rounds)
+        if first > 0:
+            part.init_ = None
+
+        def cut(scores: Any) -> Any:
+            """Of scores before the first round and after each; training that went on from a model may have fewer."""
+            return scores[first : last + 1] if len(scores) == self.model_.n_rounds + 1 else scores[:0]
+
+        part._set_scores({on: {name: cut(scores) for name, scores in of.items()} for on, of in self._scores.items()})
+        part.train_score_, part.validation_score_ = cut(self.train_score_), cut(self.validation_score_)
+        return part
 
     @property
     def _known_targets(self) -> Any:
@@ -218,7 +267,7 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
             part = replace(part, table=table)
         schema = previous.schema if previous else replace(table.schema, **self._missing())
         seed = self._seed()
-        stops = self._stops_early(part.n_rows, given_validation.X, watching.callbacks, loss)
+        stops = start.grows and self._stops_early(part.n_rows, given_validation.X, watching.callbacks, loss)
         validation = None
         if not given_validation.any and stops and (self.validation_fraction is not None or self.validation_split is not None):
             part, validation = self._split(part, given.X, watching.groups, seed)
@@ -234,7 +283,7 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         sets |= {name: self._given_validation(one, schema, loss) for name, one in watching.named_sets().items()}
 
         features = Features(table.n_features, schema.names, given.X, self.feature_spec)
-        strategy = make_strategy(self, loss, part.n_rows, start)
+        strategy = start.strategy(make_strategy(self, loss, part.n_rows, start))
         ways = make_row_sampler(self), make_mode(self, start), make_step(self, loss), strategy
         forced = resolve.forced_splits(self.forced_splits, features)
         refuse_categories(schema, resolve.monotonic(self.monotonic_cst, features), forced, resolve.cut_points(self.cut_points, features))
@@ -254,7 +303,7 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
             callbacks.append(EarlyStopping(self.n_iter_no_change, min_delta=self.tol, on=VALIDATION if validation is not None else TRAIN))
         if self.verbose:
             callbacks.append(ProgressBar() if self.verbose == 1 else Log())
-        model = start.own_model() or self._first_model(train_rows, loss, strategy.shared, n_threads)
+        model = start.own_model(train_rows, loss, n_threads) or self._first_model(train_rows, loss, strategy.shared, n_threads)
         if forced is not None:
             tree_config = replace(tree_config, forced=forced.on(train_rows.pages.binning))
         callbacks += watching.callbacks

@@ -159,6 +159,13 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         self._fit_anew(given, validation, watching, self._start_of_more())
         return self
 
+    def refit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, decay: float = 0.9, group: Any = None, qid: Any = None, offset: Any = None
+    ) -> BoostingRanker:
+        """As for the other estimators; the queries of the rows as in `fit`."""
+        self._refit(Given(X, y, sample_weight, {"group": group, "qid": qid}, offset=offset), decay)
+        return self
+
     def predict(self, X: Any, *, offset: Any = None, rounds: Rounds = None) -> np.ndarray:
         """(n_rows,) float64: scores; within a query a higher one belongs higher up. `rounds` as for the other estimators."""
         return self._raw_predict(X, offset, rounds)[:, 0]
