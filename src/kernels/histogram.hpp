@@ -196,7 +196,17 @@ inline void add_rows_any(const uint8_t* bins, size_t stride, const uint32_t* row
   }
 }
 
-// Adds each row's value to the bins listed beside it. Few of many bins are touched: packing the sums would not pay.
+// Narrow records, packed.
+struct AddPacked {
+  using Record = Pair;
+  using Word = uint64_t;
+  explicit AddPacked(const Format&) {}
+  Word value(Pair r) const { return uint64_t(pack(r)); }
+};
+
+inline constexpr int64_t kPackedBeside = 1024;  // bins beside the rows above which to unpack their sums costs more than packing saves
+
+// Adds each row's value to the bins listed beside it.
 //   begin   (n_rows + 1,) uint32: where the list of a row begins     IN
 //   beside  bins                                                     IN
 //   cells   those of the bins beside the rows                        IN/OUT
@@ -216,7 +226,8 @@ void add_beside(const uint32_t* begin, const uint32_t* beside, const uint32_t* r
 }
 
 inline void add_beside_any(const uint32_t* begin, const uint32_t* beside, const uint32_t* rows, uint32_t first, const void* records,
-                           int64_t n, const Format& format, void* cells) {
+                           int64_t n, const Format& format, bool packed, void* cells) {
+  if (packed) return add_beside<AddPacked>(begin, beside, rows, first, records, n, format, cells);
   switch (format.mode) {
     case Mode::kNarrow: return add_beside<AddNarrowCell>(begin, beside, rows, first, records, n, format, cells);
     case Mode::kWide: return add_beside<AddWide>(begin, beside, rows, first, records, n, format, cells);

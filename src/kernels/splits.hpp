@@ -456,6 +456,7 @@ inline void scan_few(const FewCells& cells, int first, const Bins& bins, const F
   } else {
     int64_t rest_g = node.g, rest_word = (node.h << bits) + node.count;
     cells.visit(first, end, [&](int, int64_t bin_g, int64_t bin_word) { rest_g -= bin_g, rest_word -= bin_word; });
+    if (node.count - (rest_word & mask) < sought.rules.min_count) return;  // see scan_bins
     cells.visit(first, first + common, [&](int code, int64_t bin_g, int64_t bin_word) { take(code - first, bin_g, bin_word); });
     if (rest_word & mask) take(common, rest_g, rest_word);
     cells.visit(first + common, end, [&](int code, int64_t bin_g, int64_t bin_word) { take(code - first + 1, bin_g, bin_word); });

@@ -23,6 +23,9 @@ constexpr int64_t kSerialWork = 40000;     // (row, feature) pairs below which t
 constexpr int64_t kSerialScan = 6000;      // bins, likewise
 constexpr int64_t kColumnBytes = 1 << 20;  // pages larger than this get a copy by columns
 constexpr int64_t kClear = 1 << 17;        // bytes cleared at a time
+constexpr int64_t kFewestApart = 1024;     // rows of a node below which all are moved
+constexpr int64_t kApart = 4;              // times as many rows as leave it must a node have, or all are moved
+constexpr int kAllRecords = 2;             // the buffer that has the records of all rows in their order
 constexpr size_t kLine = 64, kHugePage = size_t(1) << 21;
 
 void lock(std::atomic_flag& flag) {
@@ -54,8 +57,8 @@ struct Workspace::Job {
   bool implicit = false;                // the root: its rows are 0, 1, 2, ...
   int left_slot = -1, right_slot = -1;  // histograms to build, or -1
   Sides sides;
-  std::unique_ptr<Filled[]> filled;          // (n_pages, 2)
-  std::vector<std::vector<uint64_t>> marks;  // of each page, if it has any: the rows that do not go the way of the feature's common bin
+  std::unique_ptr<Filled[]> filled;  // (n_pages, 2)
+  std::vector<Marks> marks;          // of each page, if it has any: the rows that do not go the way of the feature's common bin
 };
 
 Workspace::Workspace(Layout layout, std::vector<Page> pages, int n_threads, int64_t max_histogram_bytes)
@@ -85,12 +88,14 @@ void Workspace::make_inverted() {
     }
     for (size_t b = begin.size() - 1; b > 0; --b) begin[b] = begin[b - 1];
     begin[0] = 0;
+    mean_list_ += n;
   }
+  mean_list_ = mean_list_ / std::max<int64_t>(1, n_rows_) + 1;
 }
 
 // A bit for each row of a page that does not go the way of the feature's common bin; nothing where looking through the lists of a node's
 // rows is less work.
-std::vector<uint64_t> Workspace::mark_rows(size_t page, const Place& place, const Sides& sides, int64_t n_node) const {
+Workspace::Marks Workspace::mark_rows(size_t page, const Place& place, const Sides& sides, int64_t n_node) const {
   const auto& [begin, rows] = inverted_[page];
   const int64_t n_words = (pages_[page].n_rows + 63) / 64;
   int64_t work = n_words / 4;
@@ -98,7 +103,7 @@ std::vector<uint64_t> Workspace::mark_rows(size_t page, const Place& place, cons
     if (sides.left[b] != sides.common) work += begin[place.first + b + 1] - begin[place.first + b];
   }
   if (work > 4 * n_node) return {};
-  std::vector<uint64_t> marks(n_words);
+  Marks marks(n_words);
   for (int b = 0; b < place.n_stored; ++b) {
     if (sides.left[b] == sides.common) continue;
     for (uint32_t k = begin[place.first + b]; k < begin[place.first + b + 1]; ++k) marks[rows[k] >> 6] |= uint64_t(1) << (rows[k] & 63);
@@ -193,7 +198,7 @@ void Workspace::flush(Scratch& scratch, bool alone) {
   const bool beside = group == layout_.n_groups;
   const int64_t first = beside ? layout_.beside_begin() : layout_.column_begin[group * layout_.width];
   const int64_t last = beside ? layout_.n_cells : layout_.column_begin[std::min(layout_.n_columns(), (group + 1) * layout_.width)];
-  const bool packed = format_.mode == Mode::kNarrow && !beside;
+  const bool packed = packs(group);
   Slot& target = *slots_[slot];
   int64_t* to = cells(slot);
   int64_t* from = scratch.table.as<int64_t>();
@@ -203,7 +208,10 @@ void Workspace::flush(Scratch& scratch, bool alone) {
     const int segment = (s + turn) % n_segments;  // threads start at different places
     auto cut = [&](int64_t begin, int64_t end, int k) { return begin + (end - begin) * k / n_segments; };
     if (!alone) lock(target.locks[segment]);
-    if (packed) {
+    if (packed && beside) {
+      const int64_t a = cut(0, last - first, segment), b = cut(0, last - first, segment + 1);
+      unpack_block(from + a, b - a, format_.count_bits, to + 2 * (first + a));
+    } else if (packed) {
       const int first_column = group * layout_.width, last_column = std::min(layout_.n_columns(), first_column + layout_.width);
       for (int64_t c = cut(first_column, last_column, segment); c < cut(first_column, last_column, segment + 1); ++c) {
         unpack_block(from + (c - first_column) * kColumnWords, layout_.places.n_codes[c], format_.count_bits,
@@ -216,7 +224,7 @@ void Workspace::flush(Scratch& scratch, bool alone) {
     if (!alone) target.locks[segment].clear(std::memory_order_release);
   }
   // What the padding counted: another tree's cells may have another size, and lie where it is.
-  if (packed) {
+  if (packed && !beside) {
     for (int c = std::min(layout_.width, layout_.n_columns() - group * layout_.width); c < layout_.padded_width(); ++c) {
       from[c * kColumnWords] = 0;
     }
@@ -231,7 +239,7 @@ void Workspace::add_to_histogram(Scratch& scratch, int slot, bool alone, size_t 
                                  const char* records, int64_t n) {
   const Page& p = pages_[page];
   const bool beside = group == layout_.n_groups;
-  const bool packed = format_.mode == Mode::kNarrow && !beside;
+  const bool packed = packs(group);
   void* table = cells(slot);
   if (!alone || packed) {
     const int key = slot * (layout_.n_groups + 1) + group;
@@ -241,8 +249,8 @@ void Workspace::add_to_histogram(Scratch& scratch, int slot, bool alone, size_t 
     table = scratch.table.as<void>();
   }
   if (beside) {
-    int64_t* cells = static_cast<int64_t*>(table) + int64_t(layout_.beside_begin()) * format_.words();
-    return add_beside_any(p.begin, p.beside, rows, first, records, n, format_, cells);
+    int64_t* cells = static_cast<int64_t*>(table) + (packed ? 0 : int64_t(layout_.beside_begin()) * format_.words());
+    return add_beside_any(p.begin, p.beside, rows, first, records, n, format_, packed, cells);
   }
   const uint8_t* bins = p.bins + size_t(group) * p.n_rows * layout_.stride;
   const uint32_t* offsets = layout_.offsets.data() + group * layout_.padded_width();
@@ -256,9 +264,14 @@ void Workspace::start(void* records, const Format& format, const Rules& rules, i
   key_ = key;
   max_depth_ = max_depth;
   record_size_ = format.mode == Mode::kSingle ? sizeof(Single) : sizeof(Pair);
-  if (!spare_records_.as<char>()) spare_records_ = Buffer(size_t(n_rows_) * sizeof(Pair));
-  record_buffers_[0] = static_cast<char*>(records);
-  record_buffers_[1] = spare_records_.as<char>();
+  const bool keep = layout_.any_beside() && !sample;
+  for (int i = 0; i <= keep; ++i) {
+    if (!spare_records_[i].as<char>()) spare_records_[i] = Buffer(size_t(n_rows_) * sizeof(Pair));
+  }
+  record_buffers_[keep ? kAllRecords : 0] = static_cast<char*>(records);
+  record_buffers_[1] = spare_records_[0].as<char>();
+  if (keep) record_buffers_[0] = spare_records_[1].as<char>();
+  members_.clear();
   free_slots_.clear();
   for (size_t i = 0; i < slots_.size(); ++i) {
     slots_[i]->node = -1;
@@ -266,7 +279,7 @@ void Workspace::start(void* records, const Format& format, const Rules& rules, i
   }
   nodes_.assign(1, Node{});
   nodes_[0].sums.count = sample ? n_sample : n_rows_;
-  nodes_[0].buffer = sample ? 1 : 0;
+  nodes_[0].buffer = sample ? 1 : keep ? kAllRecords : 0;
   ranges_.assign(pages_.size(), Range{});
   sample_.assign(sample ? pages_.size() : 0, {});
   const int64_t* at = sample;  // of each page: where its part of the sample begins
@@ -363,6 +376,7 @@ void Workspace::search_again(int node, const uint8_t* allowed) {
 
 bool Workspace::force(int node, int feature, int bin, bool missing_left) {
   if (bin > 255 || extras_.kind(feature) != Kind::kNumber) return false;
+  list_rows(node);
   Split split;
   split.feature = feature;
   split.bin = bin;
@@ -462,7 +476,7 @@ int Workspace::advance(const std::vector<int>& nodes, bool search, const uint8_t
     job.left = first_child + 2 * int(i);
     job.right = job.left + 1;
     make_children(job.node, job.left);
-    nodes_[job.left].buffer = nodes_[job.right].buffer = 1 - node.buffer;
+    nodes_[job.left].buffer = nodes_[job.right].buffer = node.buffer == 1 ? 0 : 1;
     job.sides = sides_of(node.split);
     job.filled = std::make_unique<Filled[]>(2 * pages_.size());
   }
@@ -499,6 +513,101 @@ int Workspace::advance(const std::vector<int>& nodes, bool search, const uint8_t
   return first_child;
 }
 
+// Where few rows leave a node and many stay, only those are moved: the bins beside the rows tell which. The child that keeps the others has
+// no list of its rows, but marks. Trees on thin features peel off small leaves from a large rest, which would be copied every time. False
+// where it would not pay.
+bool Workspace::take_apart(Job& job) {
+  static_assert(kFewestApart - kFewestApart / kApart > kFewRows, "who searches a small node reads its list");
+  const Node& node = nodes_[job.node];
+  const Place& place = layout_.places.of[node.split.feature];
+  if (place.column != kBeside || !sample_.empty()) return false;
+  auto visit_leaving = [&](size_t page, auto&& f) {
+    const std::vector<uint32_t>& begin = inverted_[page].begin;
+    for (int b = 0; b < place.n_stored; ++b) {
+      if (job.sides.left[b] != job.sides.common) f(begin[place.first + b], begin[place.first + b + 1]);
+    }
+  };
+  int64_t n_node = 0, n_leaving = 0;  // the latter with rows of other nodes
+  for (size_t p = 0; p < pages_.size(); ++p) {
+    n_node += range(job.node, p).end - range(job.node, p).begin;
+    visit_leaving(p, [&](uint32_t begin, uint32_t end) { n_leaving += end - begin; });
+  }
+  if (n_node < kFewestApart || kApart * n_leaving > n_node) return false;
+  std::vector<Marks> members(pages_.size());
+  if (auto known = members_.find(job.node); known != members_.end()) {
+    members = std::move(known->second);
+    members_.erase(known);
+  } else {
+    for (size_t p = 0; p < pages_.size(); ++p) members[p] = mark_members(job.node, p);
+  }
+  const bool to_right = job.sides.common;
+  const int buffer = nodes_[job.left].buffer;
+  for (size_t p = 0; p < pages_.size(); ++p) {
+    const Range r = range(job.node, p);
+    uint32_t* to_rows = rows(buffer, p);
+    int64_t n = 0;
+    auto move = [&](auto record) {
+      using Record = decltype(record);
+      auto* from = reinterpret_cast<const Record*>(records(kAllRecords, p));
+      auto* to = reinterpret_cast<Record*>(records(buffer, p));
+      visit_leaving(p, [&](uint32_t begin, uint32_t end) {
+        for (uint32_t k = begin; k < end; ++k) {
+          const uint32_t row = inverted_[p].rows[k];
+          const uint64_t bit = uint64_t(1) << (row & 63);
+          if (!(members[p][row >> 6] & bit)) continue;
+          members[p][row >> 6] ^= bit;
+          ++n;
+          const int64_t at = to_right ? r.end - n : r.begin + n - 1;
+          to_rows[at] = row;
+          to[at] = from[row];
+        }
+      });
+    };
+    record_size_ == sizeof(Pair) ? move(Pair{}) : move(Single{});
+    job.filled[2 * p].left = to_right ? r.end - r.begin - n : n;
+  }
+  members_[to_right ? job.left : job.right] = std::move(members);
+  return true;
+}
+
+// A bit for each row of a page that is in a node.
+Workspace::Marks Workspace::mark_members(int node, size_t page) const {
+  const Range r = range(node, page);
+  Marks marks((pages_[page].n_rows + 63) / 64, implicit(node) ? ~uint64_t(0) : 0);
+  if (implicit(node)) {
+    if (pages_[page].n_rows % 64) marks.back() = (uint64_t(1) << (pages_[page].n_rows % 64)) - 1;
+    return marks;
+  }
+  const uint32_t* own = rows(nodes_[node].buffer, page);
+  for (int64_t i = r.begin; i < r.end; ++i) marks[own[i] >> 6] |= uint64_t(1) << (own[i] & 63);
+  return marks;
+}
+
+// Gives a node that has marks a list of its rows again, and their records.
+void Workspace::list_rows(int node) {
+  const auto known = members_.find(node);
+  if (known == members_.end()) return;
+  const int buffer = nodes_[node].buffer;
+  for (size_t p = 0; p < pages_.size(); ++p) {
+    uint32_t* to_rows = rows(buffer, p);
+    auto list = [&](auto record) {
+      using Record = decltype(record);
+      auto* from = reinterpret_cast<const Record*>(records(kAllRecords, p));
+      auto* to = reinterpret_cast<Record*>(records(buffer, p));
+      int64_t at = range(node, p).begin;
+      for (size_t w = 0; w < known->second[p].size(); ++w) {
+        for (uint64_t left = known->second[p][w]; left; left &= left - 1, ++at) {
+          const uint32_t row = uint32_t(w * 64 + __builtin_ctzll(left));
+          to_rows[at] = row;
+          to[at] = from[row];
+        }
+      }
+    };
+    record_size_ == sizeof(Pair) ? list(Pair{}) : list(Single{});
+  }
+  members_.erase(known);
+}
+
 // Sends the rows of each job's node to its children; where columns form one group, adds them to the children's histograms while their
 // bins are still in the nearest cache.
 void Workspace::split_rows(std::vector<Job>& jobs) {
@@ -510,6 +619,8 @@ void Workspace::split_rows(std::vector<Job>& jobs) {
   std::vector<Part> parts;
   int64_t n_tasks = 0, n_rows = 0;
   for (Job& job : jobs) {
+    if (take_apart(job)) continue;
+    list_rows(job.node);
     for (size_t p = 0; p < pages_.size(); ++p) {
       const Range r = range(job.node, p);
       if (r.begin == r.end) continue;
@@ -563,8 +674,8 @@ void Workspace::split_rows(std::vector<Job>& jobs) {
       };
       const int64_t left_at = claim(false, r.begin, middle, one && back, n_left);
       const int64_t right_at = claim(true, middle, r.end, !one || back, n_right);
-      uint32_t* to_rows = rows(1 - node.buffer, p);
-      char* to_records = records(1 - node.buffer, p);
+      uint32_t* to_rows = rows(nodes_[job.left].buffer, p);
+      char* to_records = records(nodes_[job.left].buffer, p);
       scatter_rows(record_size_, left, from_rows, uint32_t(first), from_records, n, left_at, right_at, to_rows, to_records);
       if (!fused) continue;
       auto add = [&](int slot, int64_t at, int64_t count) {
@@ -598,23 +709,25 @@ void Workspace::build_histograms(std::vector<Job>& jobs) {
     bool implicit;
   };
   std::vector<Part> parts;
-  int64_t n_tasks = 0;
+  int64_t n_tasks = 0, work = 0;
   for (Job& job : jobs) {
     for (auto [node, slot] : {std::pair(job.left, job.left_slot), std::pair(job.right, job.right_slot)}) {
       if (slot < 0) continue;
+      list_rows(node);
       for (int group = 0; group < layout_.n_groups + layout_.any_beside(); ++group) {
         for (size_t p = 0; p < pages_.size(); ++p) {
           const Range r = range(node, p);
           if (r.begin == r.end) continue;
           parts.push_back({n_tasks, node, slot, group, p, implicit(node)});
           n_tasks += (r.end - r.begin + kBlockRows - 1) / kBlockRows;
+          work += (r.end - r.begin) * (group < layout_.n_groups ? layout_.width : mean_list_);
         }
       }
     }
   }
   if (!n_tasks) return;
-  make_scratch(n_threads_);
-  const int n_threads = n_tasks > 1 ? n_threads_ : 1;
+  const int n_threads = n_tasks > 1 && work >= kSerialWork ? n_threads_ : 1;
+  make_scratch(n_threads);
   parallel(n_threads, n_tasks, [&](int participant, Tasks& tasks) {
     Scratch& scratch = scratch_[participant];
     for (int64_t task; (task = tasks.claim()) >= 0;) {
@@ -806,11 +919,11 @@ void Workspace::find_splits(const std::vector<std::pair<int, int>>& work, const 
   const int n_features = layout_.n_features, n_units = layout_.n_units(), words = format_.words();
   int64_t n_bins_all = 0;  // to look at, roughly
   for (auto [child, sibling] : work) {
-    n_bins_all += is_small(child) ? nodes_[child].sums.count * n_units : layout_.n_cells;
+    n_bins_all += is_small(child) ? nodes_[child].sums.count * (layout_.n_columns() + mean_list_) + n_units : layout_.n_cells;
     if (sibling >= 0) n_bins_all += layout_.n_cells;
   }
   const int n_threads = n_bins_all < kSerialScan ? 1 : n_threads_;
-  const int per_task = std::max(1, std::min(n_units / (4 * n_threads), 16));
+  const int per_task = n_threads == 1 ? n_units : std::max(1, std::min(n_units / (4 * n_threads), 16));
   const int64_t n_blocks = (n_units + per_task - 1) / per_task;
   std::vector<Split> best(2 * work.size() * n_threads);
   parallel(n_threads, n_blocks * int64_t(work.size()), [&](int participant, Tasks& tasks) {
@@ -871,6 +984,7 @@ void Workspace::finish(const std::vector<int>& leaves, Sums* sums, void* leaf_of
     size_t page;
   };
   constexpr int64_t kRows = 8192;
+  for (int leaf : leaves) list_rows(leaf);
   std::vector<Part> parts;
   std::vector<std::atomic<int64_t>> g(leaves.size()), h(leaves.size());
   int64_t n_tasks = 0;

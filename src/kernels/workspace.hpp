@@ -2,11 +2,13 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
 #include "fixed.hpp"
 #include "growing.hpp"
+#include "histogram.hpp"
 #include "layout.hpp"
 #include "splits.hpp"
 
@@ -59,6 +61,7 @@ class Workspace : public GrowingTree {
   int64_t n_rows() const { return n_rows_; }
 
  private:
+  using Marks = std::vector<uint64_t>;  // a bit for each row of a page
   struct Range {
     int64_t begin = 0, end = 0;
   };
@@ -82,9 +85,16 @@ class Workspace : public GrowingTree {
   int64_t* cells(int slot) const { return slots_[slot]->cells.as<int64_t>(); }
   void make_columns();
   void make_inverted();
-  std::vector<uint64_t> mark_rows(size_t page, const Place& place, const Sides& sides, int64_t n_node) const;
+  bool take_apart(Job& job);
+  Marks mark_members(int node, size_t page) const;
+  void list_rows(int node);
+  Marks mark_rows(size_t page, const Place& place, const Sides& sides, int64_t n_node) const;
   // The codes of a column in a page: row r at pointer[r * step].
   const uint8_t* column(int column, size_t page, size_t& step) const;
+  // Whether the sums of a part, a group of columns or what lies beside the rows, are packed until they are moved to a histogram.
+  bool packs(int part) const {
+    return format_.mode == Mode::kNarrow && (part < layout_.n_groups || layout_.places.n_beside <= kPackedBeside);
+  }
   // Whether rows are added to histograms while they are split.
   bool fused() const { return layout_.n_groups == 1 && !layout_.any_beside(); }
 
@@ -124,14 +134,16 @@ class Workspace : public GrowingTree {
   std::vector<std::vector<uint32_t>> sample_;  // of each page: the rows to grow on; empty if all
   std::vector<Range> ranges_;                  // (n_nodes, n_pages)
   Buffer row_buffers_[2];
-  Buffer spare_records_;
+  Buffer spare_records_[2];
   std::vector<Buffer> columns_;  // of each page: (n_columns, n_rows), for large pages; see column()
   // Of a page: the rows of bin b beside the rows are rows[begin[b]] to rows[begin[b + 1] - 1].
   struct Inverted {
     std::vector<uint32_t> begin, rows;
   };
   std::vector<Inverted> inverted_;
-  char* record_buffers_[2] = {};
+  int64_t mean_list_ = 0;                      // bins beside a row, about
+  char* record_buffers_[3] = {};               // the last: of all rows, in their order, where some bins lie beside the rows
+  std::map<int, std::vector<Marks>> members_;  // of nodes that have no list of rows; see take_apart
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<int> free_slots_;
   int64_t max_slots_;

@@ -115,6 +115,13 @@ class TestGrowing:
         rng = np.random.default_rng(1)
         assert_the_same(Table(rng, 9_000, kinds), Gradients.random(rng, 9_000, mode), kernels, n_pages=3, n_threads=3)
 
+    @pytest.mark.parametrize("density", [0.01, 0.1, 0.24])
+    @pytest.mark.parametrize("n_pages", [1, 2])
+    def test_where_few_rows_leave_the_others(self, kernels, kinds, mode, density, n_pages):
+        rng = np.random.default_rng(4)
+        table = Table(rng, 9_000, kinds, most_bins=3, density=density)
+        assert_the_same(table, Gradients.random(rng, 9_000, mode), kernels, n_splits=40, n_pages=n_pages)
+
     @pytest.mark.parametrize("n_rows", [400, 140_000])  # the larger ones have a copy by columns, and leaves are found by sets
     def test_on_some_rows(self, kernels, kinds, mode, n_rows):
         rng = np.random.default_rng(3)

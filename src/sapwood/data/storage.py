@@ -25,7 +25,7 @@ LEAST_COMMON = 0.4  # share of rows in the common bin of a feature that may shar
 BESIDE_DENSITY = 0.3  # share of rows that a column must be worth, or its features lie beside the rows
 FEWEST_BESIDE = 8  # columns saved below which looking up lists would cost more
 SHARED_BINS = 8  # most bins of a feature that may share a column: more would soon fill it
-OPEN_COLUMNS = 16  # shared columns that a feature is tried in
+OPEN_COLUMNS = 32  # shared columns that a feature is tried in
 MAX_CODES = 256  # of a column
 
 
