@@ -29,6 +29,8 @@ CASES = going_on.CASES | {
     "dart, shared trees": (classifier(boosting="dart", drop_rate=0.4, skip_drop=0, shared_trees=2), X, WORDS, {}),
     "dart, exact, offset": (regressor(boosting="dart", drop_rate=0.5, tree_method="exact"), X, Y, {"offset": Y / 3}),
     "forest": (regressor(boosting="forest", subsample=0.6, max_features=0.5), X, Y, {"offset": Y / 3}),
+    "ordered": (regressor(boosting="ordered"), X, Y, {"offset": Y / 3}),
+    "ordered, classes": (classifier(boosting="ordered", shared_trees=2), X, WORDS, {}),
     "bayesian": (regressor(sampling="bayesian"), X, Y, {}),
     "stratified": (classifier(subsample=0.5, stratified=True), X, WORDS, {}),
     "features by level": (regressor(max_features_level=0.6, max_features_tree=0.8, extra_trees=True, score_noise=0.1), X, Y, {}),

@@ -80,15 +80,15 @@ def train(
         workspace, leaves = rows.pages.workspace(n_threads), Leaves(rows.pages.n_rows)
         config.rules.constrain(workspace, config.frontier.joint, rows.pages.binning.kinds)
         weight = np.ones(rows.pages.n_rows) if sampler.multiplies and rows.weight is None else rows.weight
-        strategy.begin(Fit(rows, weight, loss, sampler, workspace, leaves, step or Step(), seed, n_threads))
+        strategy.begin(Fit(rows, weight, loss, sampler, mode, workspace, leaves, step or Step(), seed, n_threads))
         snapshots.restore(state, mode, callbacks)
         while not state.over:
             for callback in callbacks:
                 callback.before_round(state)
             round_ = state.n_rounds
-            now = mode.before_round(round_)
+            sought_at, valued_at = mode.before_round(round_)
             loss.before_round(tree_key(seed, len(model.trees)))
-            for tree in strategy.trees(now, len(model.trees), state.config):
+            for tree in strategy.trees(sought_at, valued_at, len(model.trees), state.config):
                 outputs = model.outputs_of(len(model.trees))
                 model.append(tree)
                 leaves.add_values(tree.value[leaves.nodes], raw[outputs], n_threads)

@@ -10,9 +10,11 @@ import numpy as np
 
 from sapwood import kernels
 from sapwood.model import Model
+from sapwood.trees.tree import Leaves, Tree
 
 if TYPE_CHECKING:
     from sapwood.boosting import Rows
+    from sapwood.trees.grower import TreeConfig
 
 MASK = (1 << 64) - 1
 
@@ -35,15 +37,20 @@ class Training:
 class Mode:
     """Plain boosting: gradients at the predictions of all trees so far.
 
-    A mode's life: `begin`; each round `before_round`, which gives the raw predictions to take gradients at, and `after_round`; `finish`.
+    A mode's life: `begin`; each round `before_round`, which gives the raw predictions to take gradients at, `after_growth` of each tree,
+    and `after_round`; `finish`.
     """
 
     def begin(self, training: Training) -> None:
         self.training = training
 
-    def before_round(self, round_: int) -> np.ndarray:
-        """(n_outputs, n_rows) float64."""
-        return self.training.rows[0].raw
+    def before_round(self, round_: int) -> tuple[np.ndarray, np.ndarray]:
+        """(n_outputs, n_rows) float64 each: the raw predictions at which splits are sought, and those at which leaves get their values."""
+        return self.training.rows[0].raw, self.training.rows[0].raw
+
+    def after_growth(self, tree: Tree, leaves: Leaves, outputs: slice, config: TreeConfig) -> Tree:
+        """What becomes of a tree for some outputs, before its leaves get their values; `leaves` tells where the training rows are."""
+        return tree
 
     def after_round(self, round_: int) -> None:
         """The trees of the round are in the model and in the predictions."""
@@ -66,8 +73,8 @@ class Forest(Mode):
         super().begin(training)
         self.base = training.rows[0].constant(training.model)
 
-    def before_round(self, round_: int) -> np.ndarray:
-        return self.base
+    def before_round(self, round_: int) -> tuple[np.ndarray, np.ndarray]:
+        return self.base, self.base
 
 
 class Dart(Mode):
@@ -85,11 +92,11 @@ class Dart(Mode):
         self.values: list[np.ndarray] = [tree.value.copy() for tree in training.model.trees]  # as they were grown
         self.factors: list[list[tuple[int, float]]] = [[] for _ in self.values]  # of each tree: the round, and what it was multiplied by
 
-    def before_round(self, round_: int) -> np.ndarray:
+    def before_round(self, round_: int) -> tuple[np.ndarray, np.ndarray]:
         self.dropped = [tree for r in self._draw(round_) for tree in self._trees(r)]
         for tree in self.dropped:
             self.training.add(tree, -1.0)
-        return self.training.rows[0].raw
+        return super().before_round(round_)
 
     def after_round(self, round_: int) -> None:
         model = self.training.model
@@ -153,4 +160,4 @@ class Dart(Mode):
         return drawn if self.max_drop is None else np.sort(drawn[np.argsort(chances[drawn], kind="stable")[: self.max_drop]])
 
 
-BOOSTING = ("plain", "dart", "forest")
+BOOSTING = ("plain", "ordered", "dart", "forest")

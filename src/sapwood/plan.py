@@ -27,6 +27,7 @@ from sapwood.losses import Loss
 from sapwood.losses.ranking import RankingLoss
 from sapwood.model import Model
 from sapwood.modes import Dart, Forest, Mode
+from sapwood.ordered import Ordered
 from sapwood.resolve import Features, Wanted
 from sapwood.sampling.features import ByColumn, FeaturePolicy
 from sapwood.sampling.rows import BayesianBootstrap, MinimalVariance, OneSide, RowSampler, Stratified, Uniform, WholeQueries
@@ -192,6 +193,10 @@ def make_tree_config(
             f"monotonic_cst and loss={loss.name!r} do not go together: with more than two classes "
             "the share of one may fall though its score rises"
         )
+    if monotonic is not None and e.boosting == "ordered":
+        raise ValueError(
+            "boosting='ordered' and monotonic_cst do not go together: splits are taken back, and with them what bounds leaf values"
+        )
     neighbours = monotonic is not None and e.monotonic_method == "neighbours"
     for name, clashes in ((f"grow_policy={e.grow_policy!r}", e.grow_policy != "leafwise"), ("forced_splits", e.forced_splits is not None)):
         if neighbours and clashes:
@@ -294,7 +299,7 @@ def make_strategy(e: Any, loss: Loss, n_rows: int, start: Start) -> TreePerOutpu
     return SharedTrees(shared) if shared else TreePerOutput()
 
 
-def make_mode(e: Any, start: Start) -> Mode:
+def make_mode(e: Any, loss: Loss, start: Start) -> Mode:
     if e.boosting == "forest":
         if e.sampling == "uniform" and e.subsample == min(e.max_features, e.max_features_level, e.max_features_tree) == 1:
             raise ValueError("boosting='forest' would grow the same tree again and again: subsample or max_features must be below 1")
@@ -303,7 +308,24 @@ def make_mode(e: Any, start: Start) -> Mode:
         return Forest()
     if e.boosting == "dart":
         return Dart(e.drop_rate, e.skip_drop, e.max_drop)
+    if e.boosting == "ordered":
+        _refuse_with_ordered(e, loss, start)
+        return Ordered(e.boosting_permutations)
     return Mode()
+
+
+def _refuse_with_ordered(e: Any, loss: Loss, start: Start) -> None:
+    """Raise for what has no meaning where splits are kept by rows that they were not fitted to."""
+    clashes = {
+        f"loss={loss.name!r}": None if loss.rowwise else "the models of some rows have no gradient where it depends on others",
+        start.how: "the models of some rows are not kept" if start.how else None,
+        "step='line_search'": None if e.step == "newton" else "a split is kept by the steps of its leaves alone",
+        f"path_smooth={e.path_smooth}": "a parent's value depends on all rows" if e.path_smooth else None,
+        "forced_splits": "splits that do no good are taken back" if e.forced_splits is not None else None,
+    }
+    for what, why in clashes.items():
+        if why is not None:
+            raise ValueError(f"boosting='ordered' and {what} do not go together: {why}")
 
 
 def make_step(e: Any, loss: Loss) -> Step:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +22,7 @@ from sapwood.trees.tree import Leaves, Tree
 
 if TYPE_CHECKING:
     from sapwood.boosting import Rows
+    from sapwood.modes import Mode
 
 MASK = (1 << 64) - 1
 MIXED_ROWS = 1024  # whose gradients make a mix
@@ -34,6 +37,7 @@ class Fit:
     weight: np.ndarray | None  # (n_rows,) float64: of rows where gradients are taken
     loss: Loss
     sampler: RowSampler
+    mode: Mode
     workspace: kernels.GrowingTree
     leaves: Leaves  # of the tree grown last
     step: Step
@@ -43,13 +47,22 @@ class Fit:
     def records(self, now: np.ndarray) -> Iterator[Records]:
         return self.loss.records(self.rows.y, now, self.weight, self.n_threads, self.sampler.headroom)
 
-    def grow(self, records: Records, config: TreeConfig, key: int, round_: int) -> Tree:
-        """Grow a tree on what the sampler draws; the records are not to be used again."""
+    def value_records(self, now: np.ndarray) -> Iterator[Records]:
+        """The same in memory of their own, so that both may be used at a time."""
+        return self._twin.records(self.rows.y, now, self.weight, self.n_threads)
+
+    @cached_property
+    def _twin(self) -> Loss:
+        return copy.deepcopy(self.loss)
+
+    def grow(self, records: Records, config: TreeConfig, key: int, round_: int, outputs: slice) -> Tree:
+        """Grow a tree for some outputs on what the sampler draws; the records are not to be used again."""
         sample = self.sampler.draw(records, key, self.n_threads, round_)
         if records.rows is not None:
             both = records.rows if sample is None else np.intersect1d(sample, records.rows, assume_unique=True)
             sample = both if len(both) else records.rows
-        return grow_tree(self.workspace, self.rows.pages.binning, records, config, key, self.leaves, sample)
+        tree = grow_tree(self.workspace, self.rows.pages.binning, records, config, key, self.leaves, sample)
+        return self.mode.after_growth(tree, self.leaves, outputs, config)
 
     def steps(self, outputs: list[Records], rules: Rules) -> np.ndarray:
         """(n_leaves, n_outputs) float64: the leaves' Newton steps for each output, from all rows, drawn for the tree or not."""
@@ -77,20 +90,23 @@ class TreePerOutput:
     def begin(self, fit: Fit) -> None:
         self.fit = fit
 
-    def trees(self, now: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
-        """The trees of a round at the raw predictions `now`, (n_outputs, n_rows); `first` is the number of the first one in the model."""
-        fit = self.fit
-        for output, records in enumerate(fit.records(now)):
+    def trees(self, sought_at: np.ndarray, valued_at: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
+        """The trees of a round. Splits are sought at the first raw predictions, (n_outputs, n_rows), leaves get their values at the second,
+        which mostly are the same array; `first` is the number of the first tree in the model."""
+        fit, apart = self.fit, valued_at is not sought_at
+        for_values = fit.value_records(valued_at) if apart and not fit.loss.renews_leaves else repeat(None)
+        for output, (records, others) in enumerate(zip(fit.records(sought_at), for_values, strict=False)):
             drawn = replace(records, data=records.data.copy()) if fit.sampler.for_splits else records
-            tree = fit.grow(drawn, config, tree_key(fit.seed, first + output), first // fit.loss.n_outputs)
+            number = slice(output, output + 1)
+            tree = fit.grow(drawn, config, tree_key(fit.seed, first + output), first // fit.loss.n_outputs, number)
             if fit.loss.renews_leaves:
-                of_leaves = partial(fit.loss.leaf_values_of, output, fit.rows.y, now, fit.rows.weight, n_threads=fit.n_threads)
+                of_leaves = partial(fit.loss.leaf_values_of, output, fit.rows.y, valued_at, fit.rows.weight, n_threads=fit.n_threads)
                 steps = config.rules.shape_steps(fit.leaves.by_group(of_leaves), fit.leaves.count, fit.leaves.limits)
                 tree.value[fit.leaves.nodes] = steps * config.learning_rate
-            elif fit.sampler.for_splits:
-                tree.value[fit.leaves.nodes] = fit.steps([records], config.rules)[:, 0] * config.learning_rate
+            elif apart or fit.sampler.for_splits:
+                tree.value[fit.leaves.nodes] = fit.steps([others or records], config.rules)[:, 0] * config.learning_rate
             values = tree.value[fit.leaves.nodes] / config.learning_rate
-            tree.value *= fit.step.factor(values, fit.rows, now, output, fit.leaves, fit.n_threads)
+            tree.value *= fit.step.factor(values, fit.rows, valued_at, output, fit.leaves, fit.n_threads)
             yield tree
 
 
@@ -110,15 +126,17 @@ class SharedTrees(TreePerOutput):
         self.gradient, self.hessian = np.empty((2, fit.rows.pages.n_rows))
         self.memory = np.empty(fit.rows.pages.n_rows * 8, dtype=np.uint8)
 
-    def trees(self, now: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
+    def trees(self, sought_at: np.ndarray, valued_at: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
         # Projected hessians are means over the outputs; what a leaf must have of them in all is the same.
         rules = replace(config.rules, min_hessian=config.rules.min_hessian / self.fit.loss.n_outputs)
         config = replace(config, rules=rules)
         for number in range(first, first + self.shared):
-            outputs, key = list(self.fit.records(now)), tree_key(self.fit.seed, number)
-            tree = self.fit.grow(self._project(outputs, key), config, key, first // self.shared)
+            outputs, key = list(self.fit.records(sought_at)), tree_key(self.fit.seed, number)
+            tree = self.fit.grow(self._project(outputs, key), config, key, first // self.shared, slice(None))
+            if valued_at is not sought_at:
+                outputs = list(self.fit.value_records(valued_at))
             tree.value = np.zeros((len(tree.feature), len(outputs)))
-            tree.value[self.fit.leaves.nodes] = self._steps(outputs, now, rules) * config.learning_rate
+            tree.value[self.fit.leaves.nodes] = self._steps(outputs, valued_at, rules) * config.learning_rate
             yield tree
 
     def _project(self, outputs: list[Records], key: int) -> Records:

@@ -284,7 +284,7 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
 
         features = Features(table.n_features, schema.names, given.X, self.feature_spec)
         strategy = start.strategy(make_strategy(self, loss, part.n_rows, start))
-        ways = make_row_sampler(self), make_mode(self, start), make_step(self, loss), strategy
+        ways = make_row_sampler(self), make_mode(self, loss, start), make_step(self, loss), strategy
         forced = resolve.forced_splits(self.forced_splits, features)
         refuse_categories(schema, resolve.monotonic(self.monotonic_cst, features), forced, resolve.cut_points(self.cut_points, features))
         encoded = make_encoding(self, table, features, loss, y, part.weight, part.rows, seed, start)

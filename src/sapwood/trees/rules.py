@@ -75,12 +75,16 @@ class Rules:
         """(n_leaves,) float64: the values of leaves with these exact sums of gradients, hessians and rows."""
         gradient, hessian, count = sums
         scale = records.scale
-        numerator = -gradient / scale.gradient
+        steps = self.newton_steps(gradient / scale.gradient, hessian / (scale.hessian or 1.0))
+        return self.shape_steps(steps, count, limits)
+
+    def newton_steps(self, gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
+        """-G / (H + l2) of sums in real units; 0 where nothing bends."""
+        numerator = -gradient
         if self.l1:
             numerator = np.sign(numerator) * np.maximum(np.abs(numerator) - self.l1, 0)
-        denominator = hessian / (scale.hessian or 1.0) + self.l2
-        steps = np.divide(numerator, denominator, out=np.zeros(len(gradient)), where=denominator > 0)
-        return self.shape_steps(steps, count, limits)
+        denominator = hessian + self.l2
+        return np.divide(numerator, denominator, out=np.zeros(gradient.shape), where=denominator > 0)
 
     def shape_steps(self, steps: np.ndarray, count: np.ndarray, limits: Limits) -> np.ndarray:
         """Steps as the rules and the leaves' limits allow them."""

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from sapwood.trees.pruning import prune, sums_of_nodes, worth_keeping
+from sapwood.trees.rules import Limits
+from sapwood.trees.tree import Leaves, Tree
+
+#        0
+#    1       2
+#  3   4   5   6
+#     7 8
+FEATURE = np.array([0, 1, 2, -1, 3, -1, -1, -1, -1], dtype=np.int32)
+LEFT = np.array([1, 3, 5, -1, 7, -1, -1, -1, -1], dtype=np.int32)
+RIGHT = np.array([2, 4, 6, -1, 8, -1, -1, -1, -1], dtype=np.int32)
+BY_LEVELS = np.array([0, 1, 1, 0, 1, 0, 0, 0, 0], dtype=bool)
+OF_ROW = np.array([0, 1, 2, 3, 4, 4, 1])  # leaves 3, 5, 6, 7, 8
+
+
+@pytest.fixture
+def tree():
+    return Tree(
+        feature=FEATURE.copy(),
+        threshold=np.where(FEATURE >= 0, 0.5, 0.0),
+        bin=np.array([7, 0, 1, 0, 2, 0, 0, 0, 0], dtype=np.int32),
+        left=LEFT.copy(),
+        right=RIGHT.copy(),
+        missing_left=(FEATURE >= 0).astype(np.uint8),
+        value=np.arange(9.0),
+        gain=np.where(FEATURE >= 0, 1.0, 0.0),
+        count=np.array([7, 4, 3, 1, 3, 2, 1, 1, 2]),
+        sets=np.arange(24, dtype=np.uint32).reshape(3, 8),
+    )
+
+
+@pytest.fixture
+def leaves(tree):
+    at = np.flatnonzero(FEATURE < 0)
+    leaves = Leaves(len(OF_ROW))
+    leaves.hold(at, tree.count[at], Limits(*np.zeros((3, len(at)))))
+    leaves.of_row[:] = OF_ROW
+    return leaves
+
+
+def test_sums_of_nodes(tree, leaves):
+    sums = sums_of_nodes(tree, leaves, np.array([[1, 10], [2, 20], [3, 30], [4, 40], [5, 50]]))
+    assert_array_equal(sums[:, 0], [15, 10, 5, 1, 9, 2, 3, 4, 5])
+    assert_array_equal(sums[:, 1], 10 * sums[:, 0])
+
+
+def test_a_split_is_worth_what_the_best_leaves_below_it_are(tree):
+    #                             0  1  2  3  4  5  6  7  8
+    assert_array_equal(worth_keeping(tree, np.array([0.0, 3, 1, 1, 1, 1, 0, 1, 2]))[[0, 1, 2, 4]], [True, True, False, True])
+    assert_array_equal(worth_keeping(tree, np.array([9.0, 3, 1, 1, 5, 1, 0, 1, 2]))[[0, 1, 2, 4]], [False, True, False, False])
+
+
+def test_pruned(tree, leaves):
+    kept = np.array([1, 0, 1, 0, 1, 0, 0, 0, 0], dtype=bool)  # node 4 goes with node 1, which is above it
+    pruned, at = prune(tree, leaves, kept, BY_LEVELS)
+    assert_array_equal(at, [1, 5, 6])
+    assert_array_equal(pruned.feature, [0, -1, 2, -1, -1])
+    assert_array_equal(pruned.left, [1, -1, 3, -1, -1])
+    assert_array_equal(pruned.right, [2, -1, 4, -1, -1])
+    assert_array_equal(pruned.threshold, [0.5, 0, 0.5, 0, 0])
+    assert_array_equal(pruned.bin, [7, 0, 0, 0, 0])
+    assert_array_equal(pruned.sets, [np.arange(8, 16)])
+    assert_array_equal(pruned.missing_left, [1, 0, 1, 0, 0])
+    assert_array_equal(pruned.gain, [1, 0, 1, 0, 0])
+    assert_array_equal(pruned.count, [7, 4, 3, 2, 1])
+    assert_array_equal(pruned.value, np.zeros(5))
+    assert_array_equal(leaves.nodes, [1, 3, 4])
+    assert_array_equal(leaves.of_row, [0, 1, 2, 0, 0, 0, 1])
+    assert_array_equal(leaves.count, [4, 2, 1])
+
+
+def test_nothing_is_left_but_the_root(tree, leaves):
+    pruned, at = prune(tree, leaves, np.zeros(9, dtype=bool), BY_LEVELS)
+    assert_array_equal(pruned.feature, [-1])
+    assert_array_equal(at, [0])
+    assert len(pruned.sets) == 0
+    assert_array_equal(leaves.of_row, np.zeros(7))
+
+
+def test_all_that_is_kept_is_as_it_was(tree, leaves):
+    pruned, at = prune(tree, leaves, FEATURE >= 0, BY_LEVELS)
+    for name in set(Tree.names()) - {"value"}:
+        assert_array_equal(getattr(pruned, name), getattr(tree, name))
+    assert_array_equal(at, np.flatnonzero(FEATURE < 0))
+    assert_array_equal(leaves.of_row, OF_ROW)
