@@ -32,7 +32,7 @@ def test_with_all_of_the_old_values_nothing_changes(case):
 SAME = [case for case in CASES if case not in ("goss", "categories", "categories and classes")]
 
 
-@pytest.mark.parametrize("case", [*SAME, "bayesian", "smooth", "l1", "symmetric, small", "forest", "monotonic"])
+@pytest.mark.parametrize("case", [*SAME, "bayesian", "smooth", "l1", "symmetric, small", "forest", "monotonic", "ordered"])
 def test_the_same_rows_say_the_same_again(case):
     more_cases = {
         "bayesian": (regressor(sampling="bayesian"), X, Y, {}),
@@ -41,6 +41,7 @@ def test_the_same_rows_say_the_same_again(case):
         "symmetric, small": (regressor(grow_policy="symmetric", max_depth=5, max_leaf_nodes=32, min_samples_leaf=10), X, Y, {}),
         "forest": (regressor(boosting="forest", max_features=0.5), X, Y, {}),
         "monotonic": (regressor(monotonic_cst=[1, 0, -1, 0]), X, Y, {}),
+        "ordered": (regressor(boosting="ordered"), X, Y, {}),
     }
     estimator, x, y, more = {**CASES, **more_cases}[case]
     fitted = clone(estimator).fit(x, y, **more)

@@ -308,7 +308,7 @@ def make_mode(e: Any, loss: Loss, start: Start) -> Mode:
         return Forest()
     if e.boosting == "dart":
         return Dart(e.drop_rate, e.skip_drop, e.max_drop)
-    if e.boosting == "ordered":
+    if e.boosting == "ordered" and start.grows:  # the values of its leaves are those of plain boosting
         _refuse_with_ordered(e, loss, start)
         return Ordered(e.boosting_permutations)
     return Mode()

@@ -55,8 +55,8 @@ class OldTrees(TreePerOutput):
         super().begin(fit)
         self.inner.begin(WithoutGrowing(**vars(fit), model=self.model))
 
-    def trees(self, now: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
-        for number, tree in enumerate(self.inner.trees(now, first, config), first):
+    def trees(self, sought_at: np.ndarray, valued_at: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
+        for number, tree in enumerate(self.inner.trees(sought_at, valued_at, first, config), first):
             old, leaves = self.model.trees[number].value, self.fit.leaves
             there = leaves.nodes[leaves.count > 0]  # a leaf that no row reaches keeps what it knows
             new = tree.value[there]
@@ -72,7 +72,7 @@ class WithoutGrowing(Fit):
     model: Model
     n_given: int = 0
 
-    def grow(self, records: Records, config: TreeConfig, key: int, round_: int) -> Tree:
+    def grow(self, records: Records, config: TreeConfig, key: int, round_: int, outputs: slice) -> Tree:
         tree = replace(self.model.trees[self.n_given])
         self.n_given += 1
         at = np.flatnonzero(tree.feature < 0)
