@@ -7,6 +7,7 @@ How to read the source: `estimators` (what users call) -> `boosting` (the round 
 from sapwood.curves import cv
 from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor, load
 from sapwood.features import FeatureSpec
+from sapwood.importing import from_lightgbm, from_sklearn, from_xgboost, import_model
 from sapwood.losses import Loss
 from sapwood.losses.check import check_loss
 from sapwood.losses.registry import register_loss
@@ -27,6 +28,10 @@ __all__ = [
     "__version__",
     "check_loss",
     "cv",
+    "from_lightgbm",
+    "from_sklearn",
+    "from_xgboost",
+    "import_model",
     "load",
     "register_loss",
 ]

@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.inspection import permutation_importance
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.model_selection import train_test_split
@@ -44,6 +45,7 @@ from sapwood.losses import Loss
 from sapwood.metrics import METRICS, Metric, as_metric
 from sapwood.model import Explanation, Model
 from sapwood.model.explain import TreeExplainer
+from sapwood.model.model import IMPORTANCES
 from sapwood.model.rounds import Rounds
 from sapwood.plan import (
     make_builder,
@@ -62,6 +64,7 @@ from sapwood.snapshots import Snapshot, Snapshots
 from sapwood.threads import resolve_threads, threads_for
 from sapwood.version import __version__
 
+WITH_ROWS = ("permutation", "shap")  # importances that are of rows, not of the trees alone
 AUTO_EARLY_STOPPING_ROWS = 10_000
 SCORED_TRAINING_ROWS = 10_000  # of the training rows, for a scorer other than the loss
 
@@ -679,7 +682,7 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
 
         Parameters
         ----------
-        format : {"c", "onnx", "treelite", "lightgbm", "xgboost"}
+        format : {"c", "onnx", "treelite", "lightgbm", "xgboost", "shap"}
         path : optional
             Where to write it.
         options : of the format
@@ -733,10 +736,43 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         gains /= gains.max()  # the sum of the largest might not be a number
         return gains / gains.sum()
 
-    def importances(self, kind: str = "gain") -> np.ndarray:
-        """How much each feature was used: total "gain" of its splits, number of "split"s, or rows they sent on ("cover")."""
+    def importances(
+        self,
+        kind: str = "gain",
+        X: Any = None,
+        y: Any = None,
+        *,
+        scoring: Any = None,
+        n_repeats: int = 5,
+        sample_weight: Any = None,
+        random_state: Any = 0,
+    ) -> np.ndarray:
+        """(n_features,): how much each feature matters.
+
+        Parameters
+        ----------
+        kind : {"gain", "split", "cover", "permutation", "shap"}
+            How trees used a feature: total gain of its splits, their number, or the training rows they sent on. Or how much it matters for
+            the rows X: "permutation": how much the score of (X, y) falls when the feature's values change rows; "shap": the mean of the
+            absolute Shapley values, added up over outputs.
+        X, y : rows for "permutation", and (without y) for "shap"
+        scoring, n_repeats, sample_weight, random_state : of "permutation", as for `sklearn.inspection.permutation_importance`
+        """
         check_is_fitted(self)
-        return self.model_.importances(kind)
+        if kind not in WITH_ROWS:
+            if kind not in IMPORTANCES:
+                raise ValueError(f"kind={kind!r} is unknown; choose from {', '.join([*IMPORTANCES, *WITH_ROWS])}")
+            return self.model_.importances(kind)
+        for name, value in {"X": X, "y": y}.items():
+            if value is None and (name == "X" or kind == "permutation"):
+                raise ValueError(f"kind={kind!r} needs {name}: importances({kind!r}, X{', y' if kind == 'permutation' else ''})")
+        if kind == "shap":
+            values = np.abs(self.explain(X).values).mean(axis=0)
+            return values if values.ndim == 1 else values.sum(axis=1)
+        if scoring is None and not isinstance(self, ClassifierMixin | RegressorMixin):
+            raise ValueError(f"kind='permutation' needs scoring for {type(self).__name__}: a function (estimator, X, y) -> float")
+        rest = {"n_repeats": n_repeats, "random_state": random_state, "sample_weight": sample_weight}
+        return permutation_importance(self, X, y, scoring=scoring, **rest).importances_mean
 
 
 def scorer_name(scorer: Any) -> str:

@@ -36,6 +36,10 @@ class Classes:
     def n_outputs(self) -> int:
         return len(self.classes) if len(self.classes) > 2 else 1
 
+    @property
+    def link(self) -> str:
+        return "logit" if self.n_outputs == 1 else "softmax"
+
     def encode(self, y: Any, n_rows: int, name: str) -> np.ndarray:
         """Targets as the loss has them; the first axis is rows."""
         y = check_labels(y, n_rows, name)
@@ -52,7 +56,7 @@ class Classes:
         for old, right, meant in (("binary", len(self.classes) <= 2, "two"), ("categorical", len(self.classes) > 2, "more than two")):
             if isinstance(choice, str) and choice == f"{old}_crossentropy" and not right:
                 raise ValueError(f"loss={choice!r} is for {meant} classes; y has {len(self.classes)}: use 'log_loss'")
-        table, link = (self.table, "logit") if self.n_outputs == 1 else (self.more, "softmax")
+        table, link = self.table if self.n_outputs == 1 else self.more, self.link
         loss = find_loss(choice, table, settings, self.n_outputs, link)
         if loss.n_outputs != self.n_outputs or loss.link != link:
             raise ValueError(
@@ -91,6 +95,10 @@ class LabelSets(Classes):
     @property
     def n_outputs(self) -> int:
         return len(self.classes)
+
+    @property
+    def link(self) -> str:
+        return "logit"
 
     def encode(self, y: Any, n_rows: int, name: str) -> np.ndarray:
         matrix = _matrix(y, n_rows, name, len(self.classes))
@@ -172,4 +180,22 @@ def _matrix(y: Any, n_rows: int, name: str, n_columns: int | None = None) -> np.
     return matrix
 
 
-KINDS: dict[str, type[Classes]] = {"labels": Classes, "label sets": LabelSets, "shares": Shares}
+class Votes(Classes):
+    """One label a row, where trees add up probabilities themselves: models of other libraries, such as forests."""
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.classes)
+
+    @property
+    def link(self) -> str:
+        return "identity"
+
+    def most_probable(self, raw: np.ndarray) -> np.ndarray:
+        return self.classes[raw.argmax(axis=1)]
+
+    def probabilities(self, linked: np.ndarray) -> np.ndarray:
+        return linked
+
+
+KINDS: dict[str, type[Classes]] = {"labels": Classes, "label sets": LabelSets, "shares": Shares, "votes": Votes}

@@ -224,8 +224,7 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
         if classes.ndim != 1 or not len(classes) or len(set(classes.tolist())) < len(classes):
             raise ValueError("classes must be a list, and differ")
         self._kind, self.classes_ = KINDS[data["targets"]](classes), classes
-        link = "logit" if self._kind.n_outputs == 1 or self.multilabel_ else "softmax"
-        if (self._kind.n_outputs, link) != (self.model_.n_outputs, self.model_.link):
+        if (self._kind.n_outputs, self._kind.link) != (self.model_.n_outputs, self.model_.link):
             raise ValueError("the model is of another number of classes")
 
     def __sklearn_tags__(self) -> Any:

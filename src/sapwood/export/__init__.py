@@ -11,6 +11,7 @@ from sapwood.export.c import CSource
 from sapwood.export.forest import Forest
 from sapwood.export.lightgbm import LightGbm
 from sapwood.export.onnx import Onnx
+from sapwood.export.shap import Shap
 from sapwood.export.treelite import Treelite
 from sapwood.export.xgboost import XGBoost
 
@@ -23,6 +24,7 @@ EXPORTERS: dict[str, type[Exporter]] = {
     "treelite": Treelite,
     "lightgbm": LightGbm,
     "xgboost": XGBoost,
+    "shap": Shap,
 }
 
 __all__ = ["EXPORTERS", "ExportError", "Exporter", "export"]

@@ -3,55 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sapwood.data.binning import NUMBER
+from sapwood.trees.column_tree import ColumnTree
 from sapwood.trees.tree import Tree
 
 if TYPE_CHECKING:
     from sapwood.model import Model
-
-
-@dataclass(frozen=True)
-class ColumnTree:
-    """A tree that asks for columns of the table, not for features that are looked up.
-
-    `x <= threshold` goes left; of a category, the codes that `levels` says. What is missing goes left where `missing_left`, and so does a
-    level that the fit did not see. A leaf has column -1.
-    """
-
-    column: np.ndarray  # (n_nodes,) int32
-    threshold: np.ndarray  # (n_nodes,) float64
-    left: np.ndarray  # (n_nodes,) int32
-    right: np.ndarray  # (n_nodes,) int32
-    missing_left: np.ndarray  # (n_nodes,) bool
-    value: np.ndarray  # (n_nodes, n_values) float64
-    gain: np.ndarray  # (n_nodes,) float64
-    count: np.ndarray  # (n_nodes,) int64
-    levels: dict[int, np.ndarray] = field(default_factory=dict)  # by node: (n_levels,) bool, whether a code goes left
-
-    @property
-    def is_leaf(self) -> np.ndarray:
-        return self.column < 0
-
-    def with_value(self, value: np.ndarray) -> ColumnTree:
-        return replace(self, value=value)
-
-    @property
-    def turned(self) -> ColumnTree:
-        """The same tree, with the children of splits on categories changed places where need be, so that what is missing goes right."""
-        swap = np.array([node in self.levels and bool(self.missing_left[node]) for node in range(len(self.column))])
-        return replace(
-            self,
-            left=np.where(swap, self.right, self.left),
-            right=np.where(swap, self.left, self.right),
-            missing_left=self.missing_left & ~swap,
-            levels={node: ~left if swap[node] else left for node, left in self.levels.items()},
-        )
 
 
 class Forest:
@@ -119,7 +81,7 @@ class Forest:
         """
         if not self.trees:
             for k in range(self.n_outputs):
-                yield k, _leaf(self.base_score[k] if base_score else 0.0)
+                yield k, ColumnTree.leaf(self.base_score[k] if base_score else 0.0)
         for t, tree in enumerate(self.column_trees):
             outputs = range(self.n_outputs) if self.shared else [t % self.n_outputs]
             first = base_score and t < (1 if self.shared else self.n_outputs)
@@ -132,8 +94,3 @@ class Forest:
     def n_levels(self, column: int) -> int:
         """Of a category; 0 for others."""
         return len(self.schema.kind(column).levels)
-
-
-def _leaf(value: float) -> ColumnTree:
-    none, zero = np.array([-1], dtype=np.int32), np.zeros(1)
-    return ColumnTree(none, zero, none, none, np.zeros(1, dtype=bool), np.array([[value]]), zero, np.ones(1, dtype=np.int64))

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from sapwood.export.base import Exporter
-from sapwood.export.forest import ColumnTree, Forest
+from sapwood.export.forest import Forest
 from sapwood.losses import RANKING
+from sapwood.trees.column_tree import ColumnTree
 
 CATEGORICAL, DEFAULT_LEFT, MISSING_IS_NAN = 1, 2, 2 << 2  # bits of a decision's type
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from sapwood.export.base import Exporter
-from sapwood.export.forest import ColumnTree, Forest
+from sapwood.export.forest import Forest
 from sapwood.losses import RANKING
+from sapwood.trees.column_tree import ColumnTree
 
 POST_PROCESSORS = {"identity": "identity", "log": "exponential", "logit": "sigmoid", "softmax": "softmax"}
 

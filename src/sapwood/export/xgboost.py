@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from sapwood.export.base import Exporter
-from sapwood.export.forest import ColumnTree, Forest
+from sapwood.export.forest import Forest
 from sapwood.losses import RANKING
+from sapwood.trees.column_tree import ColumnTree
 
 NO_PARENT = 2147483647
 VERSION = [2, 1, 0]  # the first version whose reading of the document this is

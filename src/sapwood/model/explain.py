@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sapwood import kernels
+from sapwood.data.reading import read_any
 from sapwood.data.tables import Table
 
 if TYPE_CHECKING:
@@ -35,6 +36,18 @@ class Explanation:
     base_values: np.ndarray
     data: Any = None
     feature_names: list[str] | None = None
+
+    def to_shap(self) -> Any:
+        """The same as a `shap.Explanation`, for the plots of that library (which must be installed).
+
+        Of a category `data` has codes, in alphabetical order of the levels here, and `display_data` the levels.
+        """
+        try:
+            import shap
+        except ImportError as error:
+            raise ImportError(f"to_shap needs shap: pip install sapwood[shap] ({error})") from None
+        data, shown = _plain_rows(self.data)
+        return shap.Explanation(self.values, self.base_values, data, display_data=shown, feature_names=self.feature_names)
 
 
 class TreeExplainer:
@@ -99,6 +112,21 @@ class TreeExplainer:
             for column in columns:
                 out[column] += part / len(columns)
         return np.moveaxis(out, 0, axis)
+
+
+def _plain_rows(X: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    """The rows as numbers; and, where they hold more than numbers, as they are."""
+    table = read_any(X, frozenset(), False)
+    numbers = table.dense(slice(0, table.n_rows)).astype(np.float64)
+    categories = table.schema.categories
+    if not categories:
+        return numbers, None
+    shown = numbers.astype(object)
+    for column in categories:
+        levels = np.array([*table.schema.kind(column).levels, None], dtype=object)  # the last is of what is missing: code -1
+        shown[:, column] = levels[numbers[:, column].astype(np.int64)]
+        numbers[numbers[:, column] < 0, column] = np.nan
+    return numbers, shown
 
 
 def _blocks(table: Table, most: int) -> list[slice]:

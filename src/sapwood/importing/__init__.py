@@ -1,0 +1,45 @@
+"""Models of other libraries as ours, for prediction, explanation and export. One file a library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sapwood.importing.base import ImportedModelError
+from sapwood.importing.lightgbm import from_lightgbm
+from sapwood.importing.sklearn import from_sklearn
+from sapwood.importing.xgboost import from_xgboost
+
+IMPORTERS: dict[str, Callable[[Any], Any]] = {"lightgbm": from_lightgbm, "xgboost": from_xgboost, "sklearn": from_sklearn}
+
+__all__ = ["IMPORTERS", "ImportedModelError", "from_lightgbm", "from_sklearn", "from_xgboost", "import_model"]
+
+
+def import_model(model: Any) -> Any:
+    """A fitted model of LightGBM, XGBoost or scikit-learn as an estimator that predicts the same.
+
+    It explains itself, is saved, plotted and exported as any other. For model files see `from_lightgbm` and `from_xgboost`.
+
+    Parameters
+    ----------
+    model : Booster, or an estimator that is fitted
+
+    Returns
+    -------
+    BoostingClassifier, BoostingRegressor or BoostingRanker
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sapwood import import_model
+    >>> X, y = load_iris(return_X_y=True)
+    >>> forest = RandomForestClassifier(n_estimators=10, random_state=0).fit(X, y)
+    >>> float(abs(import_model(forest).predict_proba(X) - forest.predict_proba(X)).max()) < 1e-12
+    True
+    """
+    for own in type(model).__mro__:
+        library = own.__module__.partition(".")[0]
+        if library in IMPORTERS:
+            return IMPORTERS[library](model)
+    raise ImportedModelError(f"models of {type(model).__module__} cannot be imported; known are those of {', '.join(IMPORTERS)}")

@@ -1,0 +1,166 @@
+"""From trees by columns to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from sapwood.data.binning import NUMBER, PARTITION, Binning
+from sapwood.data.columns import Kind, Schema, as_level
+from sapwood.encoding.encoding import Encoding
+from sapwood.encoding.levels import MAX_LEVELS
+from sapwood.encoding.lookup import Lookup
+from sapwood.model import Model
+from sapwood.trees.column_tree import ColumnTree
+from sapwood.trees.tree import Tree
+
+Place = tuple[int, int]  # of a split: number of the tree, number of the node
+
+
+def build_model(
+    trees: Sequence[ColumnTree],
+    schema: Schema,
+    base_score: np.ndarray,
+    loss: str,
+    link: str,
+    shared: int = 0,
+    best_round: int | None = None,
+) -> Model:
+    """A model of these trees: for each output in turn, or (`shared`) with a value of each output in a leaf.
+
+    Cut points are the thresholds there are, as many as that may be. A category becomes as many features as it takes: levels that no split
+    tells apart share a bin, and a feature has no more bins than fit a byte.
+    """
+    trees = [in_order(tree) for tree in trees]
+    parts = {c: _features_of(c, trees, len(schema.kind(c).levels)) for c in schema.categories}
+    kinds, cuts, lookups, feature_of = _lay_out(trees, schema, parts)
+    binning = Binning(cuts, kinds if kinds.any() else None)
+    model = Model(
+        binning, base_score.astype(np.float64), loss, link, [_tree(t, tree, binning, feature_of) for t, tree in enumerate(trees)], shared
+    )
+    if not shared:
+        for tree in model.trees:
+            tree.value = tree.value[:, 0].copy()
+    model.schema, model.encoding, model.best_round = schema, Encoding(schema.n_features, lookups), best_round
+    return model
+
+
+def make_schema(n_columns: int, names: Sequence[str] | None, levels: Mapping[int, Sequence[object]]) -> Schema:
+    """Columns of numbers, and categories with these levels."""
+    kinds = {c: Kind("category", tuple(level for level in map(as_level, own) if level is not None)) for c, own in levels.items()}
+    return Schema(n_columns, None if names is None else tuple(names), kinds)
+
+
+def whole_counts(weights: np.ndarray) -> np.ndarray:
+    """int64 in the proportions of weights: themselves where they are whole, else scaled by a power of two."""
+    weights = np.maximum(weights.astype(np.float64), 0.0)
+    if (weights == np.round(weights)).all():
+        return weights.astype(np.int64)
+    return np.round(weights * 2.0 ** (40 - np.ceil(np.log2(weights.max())))).astype(np.int64)
+
+
+def in_order(tree: ColumnTree) -> ColumnTree:
+    """The same tree with its nodes in the order of a walk: a child comes after its parent, and nothing is out of reach."""
+    order, open_ = [], [0]
+    while open_:
+        node = open_.pop()
+        order.append(node)
+        if tree.column[node] >= 0:
+            open_ += [int(tree.right[node]), int(tree.left[node])]
+    number = np.full(len(tree.column), -1, dtype=np.int32)
+    number[order] = np.arange(len(order))
+    leaf = tree.column[order] < 0
+    arrays = {name: getattr(tree, name)[order] for name in ("column", "threshold", "missing_left", "value", "gain", "count")}
+    children = {name: np.where(leaf, -1, number[getattr(tree, name)[order]]).astype(np.int32) for name in ("left", "right")}
+    levels = {int(number[node]): left for node, left in tree.levels.items() if number[node] >= 0}
+    return ColumnTree(**arrays, **children, levels=levels)
+
+
+class _Feature:
+    """Some of a category's splits, and the bins that their sets make of its levels."""
+
+    def __init__(self, n_levels: int) -> None:
+        self.bins = np.zeros(n_levels, dtype=np.int64)  # of each level
+        self.places: list[Place] = []
+
+    def takes(self, left: np.ndarray) -> bool:
+        """Refine the bins by a set of levels; False, and nothing is changed, if they would be too many."""
+        found, bins = np.unique(self.bins * 2 + left, return_inverse=True)
+        if len(found) > MAX_LEVELS:
+            return False
+        self.bins = bins
+        return True
+
+    @property
+    def n_bins(self) -> int:
+        return int(self.bins.max(initial=0)) + 1
+
+
+def _features_of(column: int, trees: Sequence[ColumnTree], n_levels: int) -> list[_Feature]:
+    """At least one."""
+    features = [_Feature(n_levels)]
+    for t, tree in enumerate(trees):
+        for node, left in tree.levels.items():
+            if tree.column[node] != column:
+                continue
+            if not features[-1].takes(left):
+                features.append(_Feature(n_levels))
+                features[-1].takes(left)
+            features[-1].places.append((t, node))
+    return features
+
+
+def _lay_out(
+    trees: Sequence[ColumnTree], schema: Schema, parts: Mapping[int, list[_Feature]]
+) -> tuple[np.ndarray, list[np.ndarray], dict[int, Lookup], dict[Place, tuple[int, np.ndarray]]]:
+    """How features are split, their cut points, what is looked up; and for each split on a category its feature and the bins of levels."""
+    found: list[list[np.ndarray]] = [[] for _ in range(schema.n_features)]
+    for tree in trees:
+        inner = ~tree.is_leaf
+        inner[list(tree.levels)] = False
+        for column in np.unique(tree.column[inner]):
+            found[column].append(tree.threshold[inner & (tree.column == column)])
+    cuts = [np.unique(np.concatenate([np.empty(0), *own])) for own in found]
+    cuts = [own[np.isfinite(own)] for own in cuts]
+    kinds, lookups, feature_of = [NUMBER] * schema.n_features, {}, {}
+    for column, features in parts.items():
+        n_levels = len(schema.kind(column).levels)
+        for i, own in enumerate(features):
+            feature = column if i == 0 else len(cuts)
+            if i > 0:
+                kinds.append(PARTITION)
+                cuts.append(np.empty(0))
+            kinds[feature], cuts[feature] = PARTITION, np.arange(own.n_bins - 1) + 0.5
+            keys = np.arange(1, n_levels + 1, dtype=np.int64)
+            lookups[feature] = Lookup((column,), (n_levels,), keys, own.bins.astype(np.float64), np.nan, PARTITION)
+            feature_of.update(dict.fromkeys(own.places, (feature, own.bins)))
+    return np.array(kinds, dtype=np.uint8), cuts, lookups, feature_of
+
+
+def _tree(number: int, tree: ColumnTree, binning: Binning, feature_of: Mapping[Place, tuple[int, np.ndarray]]) -> Tree:
+    n = len(tree.column)
+    feature, threshold = tree.column.astype(np.int32), np.where(tree.is_leaf, 0.0, tree.threshold)
+    bins = np.zeros(n, dtype=np.int32)
+    sets: list[np.ndarray] = []
+    for node in np.flatnonzero(~tree.is_leaf).tolist():
+        if node not in tree.levels:
+            bins[node] = np.searchsorted(binning.of(feature[node]), threshold[node], side="left")
+            continue
+        feature[node], of_level = feature_of[number, node]
+        left = np.zeros(256, dtype=bool)
+        left[of_level[tree.levels[node]]] = True
+        bins[node], threshold[node] = len(sets), 0.0
+        sets.append(np.packbits(left, bitorder="little").view("<u4"))
+    return Tree(
+        feature=feature,
+        threshold=threshold,
+        bin=bins,
+        left=tree.left,
+        right=tree.right,
+        missing_left=(tree.missing_left & ~tree.is_leaf).astype(np.uint8),
+        value=np.where(tree.is_leaf[:, None], tree.value, 0.0),
+        gain=np.where(tree.is_leaf, 0.0, tree.gain).astype(np.float64),
+        count=tree.count.astype(np.int64),
+        sets=np.array(sets, dtype=np.uint32).reshape(-1, 8),
+    )

@@ -1,0 +1,52 @@
+"""From a model to an estimator that was never fitted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor
+from sapwood.estimators.classes import Classes
+from sapwood.losses import MORE_CLASSES, RANKING, REGRESSION, TWO_CLASSES
+from sapwood.model import Model
+from sapwood.version import __version__
+
+
+def loss_name(link: str, n_outputs: int, classes: bool, wanted: str | None = None) -> str:
+    """What a model's loss is called here: the wanted one, if there is such; else one with the same link."""
+    if classes:
+        return (TWO_CLASSES if n_outputs == 1 else MORE_CLASSES)["log_loss"].name
+    if wanted in REGRESSION and REGRESSION[wanted].link == link:
+        return wanted
+    return wanted if wanted in RANKING else {"identity": "squared_error", "log": "poisson", "logit": "log_loss"}[link]
+
+
+def as_classifier(model: Model, source: str, classes: Any, kind: type[Classes] = Classes, **parameters: Any) -> BoostingClassifier:
+    estimator = _estimator(BoostingClassifier(**parameters), model, source)
+    estimator.classes_ = np.asarray(classes)
+    estimator._kind = kind(estimator.classes_)
+    return estimator
+
+
+def as_regressor(model: Model, source: str, **parameters: Any) -> BoostingRegressor:
+    estimator = _estimator(BoostingRegressor(loss=model.loss, **parameters), model, source)
+    estimator._n_columns = model.n_outputs
+    return estimator
+
+
+def as_ranker(model: Model, source: str, **parameters: Any) -> BoostingRanker:
+    return _estimator(BoostingRanker(**parameters), model, source)
+
+
+def _estimator(estimator: Any, model: Model, source: str) -> Any:
+    """With all that a fit leaves behind. `source` is the library that the model comes from."""
+    estimator.model_ = model
+    estimator.init_ = None
+    estimator.provenance_ = {"sapwood": __version__, "imported from": source}
+    estimator._note_names(model.schema)
+    estimator._constraints = [""] * model.schema.n_features
+    estimator.do_early_stopping_ = False
+    estimator._set_scores({})
+    estimator.train_score_ = estimator.validation_score_ = np.array([])
+    return estimator

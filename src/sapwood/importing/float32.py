@@ -1,0 +1,31 @@
+"""Thresholds of libraries that round a number to float32 before they compare it, as thresholds for the number itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+BEYOND = 2.0**128  # what follows the largest number of float32
+
+
+def at_most(thresholds: np.ndarray) -> np.ndarray:
+    """T so that x <= T where float32(x) <= threshold."""
+    with np.errstate(over="ignore"):
+        near = thresholds.astype(np.float32)
+        return _last_rounded_to(np.where(near > thresholds, np.nextafter(near, np.float32(-np.inf)), near))
+
+
+def below(thresholds: np.ndarray) -> np.ndarray:
+    """T so that x <= T where float32(x) < threshold, which is of float32."""
+    with np.errstate(over="ignore"):
+        return _last_rounded_to(np.nextafter(thresholds.astype(np.float32), np.float32(-np.inf)))
+
+
+def _last_rounded_to(numbers: np.ndarray) -> np.ndarray:
+    """float64: the largest number that is rounded to the given one of float32, or a smaller one. Halfway, the even one is taken."""
+    with np.errstate(over="ignore"):
+        above = np.nextafter(numbers, np.float32(np.inf))
+    low, high = (np.clip(side.astype(np.float64), -BEYOND, BEYOND) for side in (numbers, above))
+    middle = low / 2 + high / 2
+    is_even = numbers.view(np.uint32) & 1 == 0
+    found = np.where(is_even, middle, np.nextafter(middle, -np.inf))
+    return np.where(numbers == np.inf, np.inf, found)

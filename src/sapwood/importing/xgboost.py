@@ -1,0 +1,186 @@
+"""XGBoost's models, by their JSON document."""
+
+from __future__ import annotations
+
+import json
+import os
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from sapwood.estimators.classes import LabelSets
+from sapwood.importing.base import ImportedModelError
+from sapwood.importing.builder import build_model, make_schema, whole_counts
+from sapwood.importing.estimators import as_classifier, as_ranker, as_regressor, loss_name
+from sapwood.importing.float32 import below
+from sapwood.trees.column_tree import ColumnTree
+
+# objective: (what it is here, link, loss)
+OBJECTIVES = {
+    "reg:squarederror": ("regressor", "identity", "squared_error"),
+    "reg:linear": ("regressor", "identity", "squared_error"),
+    "reg:absoluteerror": ("regressor", "identity", "absolute_error"),
+    "reg:pseudohubererror": ("regressor", "identity", None),
+    "reg:squaredlogerror": ("regressor", "identity", None),
+    "reg:quantileerror": ("regressor", "identity", "quantile"),
+    "reg:expectileerror": ("regressor", "identity", "expectile"),
+    "reg:logistic": ("regressor", "logit", "log_loss"),
+    "count:poisson": ("regressor", "log", "poisson"),
+    "reg:gamma": ("regressor", "log", "gamma"),
+    "reg:tweedie": ("regressor", "log", "tweedie"),
+    "survival:cox": ("regressor", "log", "cox"),
+    "survival:aft": ("regressor", "log", "aft"),
+    "binary:logistic": ("classifier", "logit", None),
+    "multi:softprob": ("classifier", "softmax", None),
+    "multi:softmax": ("classifier", "softmax", None),
+    "rank:ndcg": ("ranker", "identity", "lambdamart"),
+    "rank:map": ("ranker", "identity", "lambdamart"),
+    "rank:pairwise": ("ranker", "identity", "pairwise"),
+}
+
+
+FEWEST_CODES = 256
+
+
+def from_xgboost(model: Any) -> Any:
+    """A model of XGBoost as an estimator, for prediction, explanation and export.
+
+    XGBoost rounds data to float32 before it compares them; thresholds are chosen so that every double goes the same way. Predictions agree
+    to float32, in which XGBoost adds them up. Of a model that stopped early, a wrapper's best rounds predict, but all of a `Booster`'s, as
+    they do there.
+
+    Parameters
+    ----------
+    model : xgboost.Booster, XGBClassifier, XGBRegressor, XGBRanker, or the path of a model file (JSON; UBJSON if xgboost is installed)
+
+    Returns
+    -------
+    BoostingClassifier, BoostingRegressor or BoostingRanker
+    """
+    booster = model.get_booster() if hasattr(model, "get_booster") else model
+    if not hasattr(booster, "save_raw"):
+        path = os.fspath(model)
+        with open(path, "rb") as file:
+            data = file.read()
+        if data[:2].strip()[:1] == b"{" and data[1:2] not in b"LUil":  # UBJSON has the length of a name there
+            return read_document(json.loads(data))
+        try:
+            import xgboost
+        except ImportError:
+            raise ImportedModelError(f"{path} is not JSON: to read XGBoost's binary files, install xgboost") from None
+        booster = xgboost.Booster(model_file=path)
+    best = getattr(model, "best_iteration", None) if booster is not model and booster.attr("best_iteration") is not None else None
+    return read_document(json.loads(bytes(booster.save_raw("json"))), getattr(model, "classes_", None), best)
+
+
+def read_document(document: dict[str, Any], classes: Any = None, best_iteration: int | None = None) -> Any:
+    """An estimator from the document of a model file."""
+    try:
+        learner = document["learner"]
+        name, booster = learner["objective"]["name"], learner["gradient_booster"]
+    except (KeyError, TypeError):
+        raise ImportedModelError("not a model of XGBoost: it has no learner with an objective") from None
+    if booster["name"] not in ("gbtree", "dart"):
+        raise ImportedModelError(f"booster={booster['name']!r} of XGBoost cannot be imported: it is not made of trees")
+    if name not in OBJECTIVES:
+        raise ImportedModelError(f"objective {name!r} of XGBoost cannot be imported; known are {', '.join(OBJECTIVES)}")
+    what, link, wanted = OBJECTIVES[name]
+    about = learner["learner_model_param"]
+    n_columns = int(about["num_feature"])
+    n_outputs = max(int(about["num_class"]), int(about.get("num_target", 1)), 1)
+    forest = booster["gbtree"]["model"] if booster["name"] == "dart" else booster["model"]
+    weights = booster.get("weight_drop") or [1.0] * len(forest["trees"])
+    levels, values = _levels(learner, forest, n_columns)
+    trees = [_tree(tree, np.float32(weight), levels) for tree, weight in zip(forest["trees"], weights, strict=True)]
+    shared = int(trees[0].value.shape[1] > 1) if trees else 0
+    per_round = int(forest["gbtree_model_param"].get("num_parallel_tree", 1) or 1)
+    if not shared:
+        trees = _in_turn(trees, forest["tree_info"], n_outputs)
+    names = learner.get("feature_names") or None
+    if link == "logit" and what == "classifier" and n_outputs > 1:
+        what = "labels"
+    loss = loss_name(link, n_outputs, what == "classifier", wanted)
+    best_round = None if best_iteration is None else (best_iteration + 1) * per_round
+    made = build_model(trees, make_schema(n_columns, names, values), _base_score(about, link, n_outputs), loss, link, shared, best_round)
+    if what == "classifier":
+        return as_classifier(made, "xgboost", np.arange(max(2, n_outputs)) if classes is None else classes)
+    if what == "labels":
+        return as_classifier(made, "xgboost", np.arange(n_outputs), LabelSets)
+    return as_ranker(made, "xgboost") if what == "ranker" else as_regressor(made, "xgboost")
+
+
+def _base_score(about: dict[str, Any], link: str, n_outputs: int) -> np.ndarray:
+    """(n_outputs,): where raw predictions start. The file has it before the link, as one number or (from 3.1 on) a list."""
+    given = np.array([float(one) for one in about["base_score"].strip("[]").split(",")], dtype=np.float64)
+    score = np.broadcast_to(given, n_outputs)
+    if link == "logit":
+        return np.log(score) - np.log1p(-score)
+    return np.log(score) if link == "log" else score.copy()
+
+
+def _levels(learner: dict[str, Any], forest: dict[str, Any], n_columns: int) -> tuple[dict[int, int], dict[int, list[Any]]]:
+    """Of each category the number of levels, and the levels: by value where the model has them (from 3.1 on, of frames), else codes.
+
+    How many codes there were the file does not say, only which of them splits send right: so there are some to spare.
+    """
+    types = learner.get("feature_types") or []
+    categories = [c for c in range(n_columns) if c < len(types) and types[c] == "c"]
+    most = dict.fromkeys(categories, 0)
+    for tree in forest["trees"]:
+        columns, members = tree["split_indices"], np.array(tree["categories"], dtype=np.int64)
+        for node, begin, size in zip(tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True):
+            most[columns[node]] = max(most[columns[node]], int(members[begin : begin + size].max(initial=-1)) + 1)
+    known = (forest.get("cats") or {}).get("enc") or []
+    values = {c: _values(known[c]) if known else list(range(max(FEWEST_CODES, 2 * most[c]))) for c in categories}
+    return {c: len(own) for c, own in values.items()}, values
+
+
+def _values(encoded: dict[str, Any]) -> list[Any]:
+    """The levels of a column: texts end to end in bytes, or numbers."""
+    if "offsets" not in encoded:
+        return list(encoded["values"])
+    if any(byte < 0 or byte > 127 for byte in encoded["values"]):
+        raise ImportedModelError("levels with letters beyond ASCII cannot be imported: XGBoost's files do not have them whole")
+    data, offsets = bytes(encoded["values"]), encoded["offsets"]
+    return [data[a:b].decode() for a, b in pairwise(offsets)]
+
+
+def _in_turn(trees: list[ColumnTree], outputs: list[int], n_outputs: int) -> list[ColumnTree]:
+    """Trees for each output in turn: several at once for one output (num_parallel_tree) lie side by side in the file."""
+    own = [[tree for tree, output in zip(trees, outputs, strict=True) if output == k] for k in range(n_outputs)]
+    if len({len(some) for some in own}) != 1:
+        raise ImportedModelError("outputs have different numbers of trees")
+    return [tree for round_ in zip(*own, strict=True) for tree in round_]
+
+
+def _tree(tree: dict[str, Any], weight: np.float32, n_levels: dict[int, int]) -> ColumnTree:
+    """Here x <= threshold goes left, there x < threshold; of a category, there the members of a set go right, all others left."""
+    left, right = (np.array(tree[f"{side}_children"], dtype=np.int32) for side in ("left", "right"))
+    n, leaf = len(left), left < 0
+    size = int(tree["tree_param"].get("size_leaf_vector", 1) or 1)
+    conditions = np.array(tree["split_conditions"], dtype=np.float32)
+    if size <= 1:
+        value = conditions[:, None].copy()
+    elif "leaf_weights" in tree:  # a leaf has its number among leaves where others have a child
+        value = np.array(tree["leaf_weights"], dtype=np.float32).reshape(-1, size)[np.where(leaf, right, 0)]
+    else:
+        value = np.array(tree["base_weights"], dtype=np.float32).reshape(n, size)
+    missing_left = np.array(tree["default_left"], dtype=bool)
+    column = np.where(leaf, -1, np.array(tree["split_indices"], dtype=np.int64)).astype(np.int32)
+    members, levels = np.array(tree["categories"], dtype=np.int64), {}
+    for node, begin, count in zip(tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True):
+        own = np.ones(n_levels[int(column[node])], dtype=bool)
+        own[members[begin : begin + count]] = False
+        levels[node] = own
+    return ColumnTree(
+        column=column,
+        threshold=np.where(leaf, 0.0, below(np.where(leaf, np.float32(0), conditions))),
+        left=left,
+        right=right,
+        missing_left=missing_left,
+        value=np.where(leaf[:, None], value * weight, np.float32(0)).astype(np.float64),
+        gain=np.array(tree["loss_changes"], dtype=np.float64),
+        count=whole_counts(np.array(tree["sum_hessian"])),
+        levels=levels,
+    )

@@ -1,0 +1,54 @@
+import numpy as np
+
+from sapwood.importing.builder import build_model, in_order, make_schema, whole_counts
+from sapwood.model import Model
+from sapwood.trees.column_tree import ColumnTree
+
+N_LEVELS = 600
+
+
+def stump(left, missing_left, value):
+    """A split on the category in column 1, children before the root's end of the list."""
+    return ColumnTree(
+        column=np.array([1, -1, -1], dtype=np.int32),
+        threshold=np.zeros(3),
+        left=np.array([2, -1, -1], dtype=np.int32),
+        right=np.array([1, -1, -1], dtype=np.int32),
+        missing_left=np.array([missing_left, False, False]),
+        value=np.array([[0.0], [0.0], [value]]),
+        gain=np.zeros(3),
+        count=np.array([10, 4, 6]),
+        levels={0: left},
+    )
+
+
+def test_a_category_takes_as_many_features_as_its_sets_need():
+    rng = np.random.default_rng(0)
+    sets, ways = rng.random((30, N_LEVELS)) < 0.5, rng.random(30) < 0.5
+    trees = [stump(left, way, 2.0**t) for t, (left, way) in enumerate(zip(sets, ways, strict=True))]
+    model = build_model(trees, make_schema(2, None, {1: range(N_LEVELS)}), np.zeros(1), "squared_error", "identity")
+    assert model.n_features > 3
+    x = np.column_stack([np.zeros(N_LEVELS + 2), [*range(N_LEVELS), np.nan, N_LEVELS]])
+    expected = np.append(2.0 ** np.arange(30) @ sets, [2.0 ** np.arange(30) @ ways] * 2)
+    for own in (model, Model.from_bytes(model.to_bytes())):
+        np.testing.assert_array_equal(np.ravel(own.predict(x)), expected)
+
+
+def test_in_order_drops_what_is_out_of_reach():
+    tree = stump(np.array([True, False]), True, 1.0)
+    more = ColumnTree(
+        **{
+            name: np.append(getattr(tree, name), getattr(tree, name)[1:2], axis=0)
+            for name in ("column", "threshold", "left", "right", "missing_left", "value", "gain", "count")
+        },
+        levels=tree.levels,
+    )
+    found = in_order(more)
+    assert found.left.tolist() == [1, -1, -1]
+    assert found.value.tolist() == [[0.0], [1.0], [0.0]]
+
+
+def test_whole_counts():
+    assert whole_counts(np.array([3.0, 1.0, 2.0])).tolist() == [3, 1, 2]
+    found = whole_counts(np.array([1.0, 0.25, 0.1]))
+    np.testing.assert_allclose(found / found[0], [1, 0.25, 0.1], rtol=1e-9)
