@@ -69,6 +69,53 @@ def frame_target(x):
     return size + color * (x["kind"].astype(int).to_numpy() > 5) + np.sin(town)
 
 
+def codes(n_rows=N_ROWS, seed=3):
+    """An array, two columns of which are categories of numbers."""
+    rng = np.random.default_rng(seed)
+    x = numbers(n_rows)
+    x[:, 1] = rng.choice([-3, 0, 2.5, 7, np.nan], n_rows)
+    x[:, 4] = rng.integers(0, 12, n_rows)
+    return x
+
+
+def dates(n_rows=N_ROWS, seed=0):
+    rng = np.random.default_rng(seed)
+    days = pd.Timestamp("2024-02-28") + pd.to_timedelta(rng.integers(0, 500, n_rows), unit="h")
+    return pd.DataFrame(
+        {
+            "when": pd.Series(days).where(rng.random(n_rows) > 0.1),
+            "member": rng.random(n_rows) < 0.5,
+            "count": rng.integers(0, 9, n_rows),
+        }
+    )
+
+
+def towns(n_rows=N_ROWS, seed=0):
+    """More levels than bins of a byte."""
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({"town": pd.Categorical([f"t{i}" for i in rng.integers(0, 400, n_rows)]), "size": rng.normal(size=n_rows)})
+
+
+def _town_number(x):
+    return x["town"].astype(str).str[1:].astype(int).to_numpy()
+
+
+def _fit_codes():
+    x = codes()
+    y = np.nan_to_num(x[:, 1]) ** 2 + x[:, 4] % 3 + np.nan_to_num(x[:, 0])
+    return BoostingRegressor(**FEW, categorical_features=[1, 4]).fit(x, y)
+
+
+def _fit_dates():
+    x = dates()
+    return BoostingRegressor(**FEW).fit(x, x["when"].dt.day_of_week.fillna(9) + x["member"] * x["count"])
+
+
+def _fit_towns(encoding):
+    x = towns(1000)
+    return BoostingClassifier(**FEW, categorical_encoding=encoding).fit(x, np.sin(_town_number(x)) + x["size"] > 0)
+
+
 def _fit_numbers(estimator, make_y=lambda y: y, **arguments):
     x = numbers()
     return estimator.set_params(**FEW).fit(x, make_y(target(x)), **arguments)
@@ -87,6 +134,7 @@ MAKERS = {
     "squares": lambda: _fit_numbers(BoostingRegressor()),
     "exact": lambda: _fit_numbers(BoostingRegressor(tree_method="exact")),
     "symmetric": lambda: _fit_numbers(BoostingRegressor(grow_policy="symmetric", max_depth=3)),
+    "own missing values": lambda: _fit_numbers(BoostingRegressor(missing=[0, -3, 99])),
     "dart": lambda: _fit_numbers(BoostingRegressor(boosting="dart")),
     "one leaf": lambda: _fit_numbers(BoostingRegressor(min_gain=1e9)),
     "poisson": lambda: _fit_numbers(BoostingRegressor(loss="poisson"), lambda y: np.round(np.abs(y))),
@@ -108,9 +156,28 @@ MAKERS = {
     "one level": lambda: _fit_frame(categorical_encoding="onehot"),
     "means of levels": lambda: _fit_frame(categorical_encoding="target"),
     "counts": lambda: _fit_frame(categorical_encoding="count"),
+    "an array with categories": _fit_codes,
+    "dates and bools": _fit_dates,
+    "many levels": lambda: _fit_towns("partition"),
+    "means of many levels": lambda: _fit_towns("auto"),
     "combinations": lambda: _fit_frame(categorical_encoding="target", max_combination=2),
 }
-FRAMES = ("sets of levels", "one level", "means of levels", "counts", "combinations")
+NEW_ROWS = {
+    "an array with categories": lambda: codes(200, seed=4) + [0, 0, 0, 0, 3],  # levels that were not there
+    "dates and bools": lambda: dates(200, seed=5),
+    "many levels": lambda: towns(300, seed=5),
+    "means of many levels": lambda: towns(300, seed=5),
+}
+CATEGORIES = (
+    "sets of levels",
+    "one level",
+    "means of levels",
+    "counts",
+    "an array with categories",
+    "many levels",
+    "means of many levels",
+    "combinations",
+)
 
 
 @cache
@@ -121,7 +188,9 @@ def fitted(kind):
 @cache
 def rows(kind):
     """What our estimator is asked."""
-    if kind in FRAMES:
+    if kind in NEW_ROWS:
+        return NEW_ROWS[kind]()
+    if kind in CATEGORIES:
         return frame(200, seed=5, more=["purple"])
     return at_thresholds(fitted(kind).model_, unseen(numbers()))
 
@@ -129,9 +198,9 @@ def rows(kind):
 def matrix(kind):
     """The same as numbers: of a category its codes, NaN for what is missing or was not seen."""
     x = rows(kind)
-    if isinstance(x, np.ndarray):
-        return x
     estimator = fitted(kind)
+    if kind == "own missing values":
+        return x
     table = estimator._table(x, estimator.model_.schema)
     out = np.column_stack([table.read(slice(None), c, c + 1)[:, 0].astype(float) for c in range(table.n_features)])
     for c in estimator.model_.schema.categories:

@@ -4,12 +4,14 @@ import onnxruntime
 import pytest
 from onnx.reference import ReferenceEvaluator
 
+from sapwood.data.reading import read_any
 from tests.export import kinds
 
 
 def feed(model, x):
-    if isinstance(x, np.ndarray):
-        return {"X": np.asarray(x, dtype=np.float64)}
+    if model.graph.input[0].name == "X":
+        table = read_any(x, frozenset(), False)
+        return {"X": table.dense(slice(0, table.n_rows)).astype(np.float64)}
     columns = {}
     for one in model.graph.input:
         own = x[one.name]

@@ -695,10 +695,6 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         check_is_fitted(self)
         if getattr(self, "init_", None) is not None:
             raise ExportError(f"init={self.init!r} is not part of the trees: export it on its own, and the trees by model_.export")
-        if resolve.missing_values(self.missing):
-            raise ExportError(
-                f"missing={self.missing!r} is done before the trees see a table: turn such values into NaN, and export by model_.export"
-            )
         return export(self.model_, format, path, self._export_classes, options)
 
     @property

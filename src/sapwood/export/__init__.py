@@ -35,6 +35,8 @@ def export(model: Model, format: str, path: str | os.PathLike[str] | None, class
     if format not in EXPORTERS:
         raise ValueError(f"format={format!r} is unknown; choose from {', '.join(EXPORTERS)}")
     exporter = EXPORTERS[format](Forest(model), classes, **options)
+    if exporter.forest.absent and not exporter.knows_absent:
+        raise exporter.refuse(f"missing={exporter.forest.absent}", "use 'c' or 'onnx', or fit on a table that has NaN there")
     made = exporter.make()
     if path is not None:
         exporter.write(made, path)

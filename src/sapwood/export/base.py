@@ -27,6 +27,7 @@ class Exporter:
     """
 
     name: ClassVar[str]
+    knows_absent: ClassVar[bool] = False  # whether values that mean missing are found in what is exported
 
     def __init__(self, forest: Forest, classes: Sequence[Any] | None = None) -> None:
         self.forest, self.classes = forest, classes

@@ -88,7 +88,12 @@ void {name}_raw(const double *x, double *out) {{
 FEATURES = """\
   double features[{n_features}];
   memcpy(features, x, {n_columns} * sizeof *x);
-  for (i = 0; i < {n_lookups}; ++i) features[lookups[i].feature] = look_up(lookups + i, x);
+"""
+LOOKED_UP = "  for (i = 0; i < {n}; ++i) features[lookups[i].feature] = look_up(lookups + i, x);\n"
+ABSENT = """\
+  for (i = 0; i < {n_columns}; ++i) {{
+    for (k = 0; k < {n}; ++k) features[i] = x[i] == absent[k] ? NAN : features[i];
+  }}
 """
 
 CONSTANT = """
@@ -201,6 +206,7 @@ class CSource(Exporter):
     """
 
     name = "c"
+    knows_absent = True
 
     def __init__(self, forest: Forest, classes: Sequence[Any] | None = None, name: str = "sapwood") -> None:
         super().__init__(forest, classes)
@@ -284,8 +290,13 @@ class CSource(Exporter):
         add = f"out[i % {forest.n_outputs}] += leaf_values[node->left];"
         if forest.shared:
             add = f"for (k = 0; k < {forest.n_outputs}; ++k) out[k] += leaf_values[node->left + k];"
-        n_features = forest.model.n_features
-        features = FEATURES.format(n_features=n_features, n_columns=forest.n_columns, n_lookups=len(self.lookups)) if self.lookups else ""
+        features = FEATURES.format(n_features=forest.model.n_features, n_columns=forest.n_columns)
+        if forest.absent:  # codes of categories are no numbers: what is looked up comes later, from x
+            parts.append(_table("double", "absent", map(_number, forest.absent)))
+            features += ABSENT.format(n=len(forest.absent), n_columns=forest.n_columns)
+        if self.lookups:
+            features += LOOKED_UP.format(n=len(self.lookups))
+        features = features if forest.absent or self.lookups else ""
         body = {"n_outputs": forest.n_outputs, "n_trees": len(forest.trees), "add": add, "x": "features" if features else "x"}
         return "".join([*parts, RAW.format(name=self.prefix, features=features, **body)])
 

@@ -28,6 +28,7 @@ class Forest:
         self.link: str = model.link
         self.shared: int = model.shared
         self.schema = model.schema
+        self.absent = sorted(float(value) for value in model.schema.absent if not isinstance(value, str))  # they mean missing, too
 
     @property
     def column_names(self) -> list[str]:

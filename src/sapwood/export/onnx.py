@@ -36,6 +36,7 @@ class Onnx(Exporter):
     """
 
     name = "onnx"
+    knows_absent = True
 
     def __init__(self, forest: Forest, classes: Sequence[Any] | None = None, raw: bool = False) -> None:
         super().__init__(forest, classes)
@@ -47,6 +48,7 @@ class Onnx(Exporter):
     def make(self) -> Any:
         helper, kinds = self.onnx.helper, self.onnx.TensorProto
         inputs, columns = self._inputs()
+        columns = self._known(columns) if isinstance(columns, str) else [self._known(column) for column in columns]
         raw = self._operate("Add", [self._trees(self._features(columns)), self._constant(self.forest.base_score)])
         outputs = []
         if self.classes is not None and not self.raw:
@@ -97,6 +99,14 @@ class Onnx(Exporter):
         return [
             make(name, kinds.STRING if _is_text(kind) else kinds.DOUBLE, [None, 1]) for name, kind in zip(names, columns, strict=True)
         ], names
+
+    def _known(self, column: str) -> str:
+        """The same, with NaN where values mean missing."""
+        texts = [] if column == "X" else [name for c, name in enumerate(self.forest.column_names) if _is_text(self.forest.schema.kind(c))]
+        for value in self.forest.absent if column not in texts else []:
+            found = self._operate("Equal", [column, self._constant(np.array([[value]]))])
+            column = self._operate("Where", [found, self._constant(np.array([[np.nan]])), column])
+        return column
 
     def _features(self, columns: list[str] | str) -> str:
         """(n_rows, n_features) of doubles."""
