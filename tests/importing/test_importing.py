@@ -4,8 +4,10 @@ import json
 
 import lightgbm as lgb
 import numpy as np
+import onnxruntime
 import pandas as pd
 import pytest
+import treelite
 import xgboost as xgb
 from sklearn import ensemble, tree
 from sklearn.linear_model import LinearRegression
@@ -385,6 +387,44 @@ class TestSklearn:
             ImportedModelError, match="models of builtins cannot be imported; known are those of lightgbm, xgboost, sklearn"
         ):
             import_model(3)
+
+
+class TestAfterwards:
+    def test_training_goes_on(self):
+        """Also with more thresholds than bins of a byte."""
+        x = np.random.default_rng(0).normal(size=(1500, 2))
+        y = np.sin(9 * x[:, 0])
+        few = {"n_estimators": 10, "num_leaves": 64, "min_child_samples": 1, "n_jobs": 1, "verbose": -1}
+        for max_bin in (100, 1000):
+            ours = import_model(lgb.LGBMRegressor(**few, max_bin=max_bin).fit(x, y))
+            assert (np.diff(ours.model_.binning.begin).max() > 254) == (max_bin == 1000)
+            more = BoostingRegressor(max_iter=5, min_samples_leaf=1).fit(x, y, init_model=ours, eval_sets={"all": (x, y)})
+            assert more.n_iter_ == 15
+            assert more.score(x, y) > ours.score(x, y)
+            np.testing.assert_allclose(2 * more.evals_result_["all"]["loss"][-1], np.mean((more.predict(x) - y) ** 2))
+            np.testing.assert_array_equal(more.predict(x, rounds=10), ours.predict(x))
+
+    def test_training_does_not_go_on_from_votes(self):
+        x = numbers(missing=False)
+        ours = import_model(ensemble.RandomForestClassifier(2).fit(x, x[:, 0] > 0))
+        with pytest.raises(ValueError, match="a model whose trees add up probabilities, such as an imported forest"):
+            BoostingClassifier(max_iter=1).fit(x, x[:, 0] > 0, init_model=ours)
+        assert ours.fit(x, x[:, 0] > 0).score(x, x[:, 0] > 0) > 0.9  # but anew
+
+    @pytest.mark.parametrize("n_classes", [2, 3])
+    def test_votes_are_exported(self, n_classes):
+        x = numbers()
+        peer = ensemble.ExtraTreesClassifier(4, max_depth=4, random_state=0).fit(x, np.digitize(target(x), [0, 1][: n_classes - 1]))
+        ours, expected = import_model(peer), peer.predict_proba(x)
+        session = onnxruntime.InferenceSession(ours.export("onnx").SerializeToString(), providers=["CPUExecutionProvider"])
+        label, probabilities = session.run(None, {"X": x})
+        np.testing.assert_allclose(probabilities, expected, rtol=1e-12, atol=1e-12)
+        assert label.tolist() == peer.predict(x).tolist()
+        found = treelite.gtil.predict(ours.export("treelite"), x, nthread=1).reshape(expected.shape)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(lgb.Booster(model_str=ours.export("lightgbm")).predict(x), expected, rtol=1e-12, atol=1e-12)
+        booster = xgb.Booster({"nthread": 1}, model_file=bytearray(json.dumps(ours.export("xgboost")).encode()))
+        np.testing.assert_allclose(booster.predict(xgb.DMatrix(x, nthread=1)), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_from_one_library_to_the_next():

@@ -191,6 +191,9 @@ class Votes(Classes):
     def link(self) -> str:
         return "identity"
 
+    def make_loss(self, choice: Any, settings: Any) -> Loss:
+        raise ValueError("a model whose trees add up probabilities, such as an imported forest, cannot be trained on: fit a new one")
+
     def most_probable(self, raw: np.ndarray) -> np.ndarray:
         return self.classes[raw.argmax(axis=1)]
 
