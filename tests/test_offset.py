@@ -74,6 +74,10 @@ def test_validation_rows_have_theirs():
     sets = {"rest": {"X": X[rest], "y": COUNTS[rest], "offset": offset[rest]}}
     watched = regressor(loss="poisson").fit(X[half], COUNTS[half], offset=offset[half], eval_sets=sets, eval_metric="poisson_deviance")
     assert fitted.evals_result_["validation"]["poisson_deviance"] == watched.evals_result_["rest"]["poisson_deviance"]
+    listed = [(X[rest], COUNTS[rest], None, offset[rest]), (X[rest], COUNTS[rest], np.ones(N - 200), offset[rest])]
+    as_tuples = regressor(loss="poisson").fit(X[half], COUNTS[half], offset=offset[half], eval_sets=listed, eval_metric="poisson_deviance")
+    for name in ("eval_0", "eval_1"):
+        assert as_tuples.evals_result_[name]["poisson_deviance"] == watched.evals_result_["rest"]["poisson_deviance"]
     predicted = fitted.predict(X[rest], offset=offset[rest])
     values = predicted - COUNTS[rest] * np.log(predicted)
     assert_allclose(-fitted.validation_score_[fitted.best_iteration_], values.mean(), rtol=1e-9)

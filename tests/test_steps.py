@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor
+from sapwood.data.tables import ArrayTable
+from sapwood.going_on import Start
 from sapwood.losses import MORE_CLASSES
 from tests.losses.test_losses import make_estimator, predict, targets
 
@@ -12,11 +14,12 @@ X = rng.normal(size=(400, 3))
 SHAPES = ["squared_error", "absolute_error", "huber", "poisson", "gamma", "log_cosh", "log_loss", "cox", "aft", "multinomial_log_loss"]
 
 
+@pytest.mark.parametrize("strategy", ["one_output_per_tree", "multi_output_tree"])
 @pytest.mark.parametrize("name", SHAPES)
-def test_a_line_search_finds_the_best_factor(name):
+def test_a_line_search_finds_the_best_factor(name, strategy):
     y = targets(name, np.random.default_rng(1), 400)
     parameters = {"max_iter": 1, "learning_rate": 1.0, "early_stopping": True, "validation_fraction": None, "min_samples_leaf": 20}
-    parameters["multi_strategy"] = "one_output_per_tree"  # what a line search means for several classes
+    parameters["multi_strategy"] = strategy
     found = make_estimator(name, step="line_search", **parameters).fit(X, y)
     newton = make_estimator(name, **parameters).fit(X, y)
     assert found.train_score_[-1] >= newton.train_score_[-1] - 1e-12
@@ -27,10 +30,29 @@ def test_a_line_search_finds_the_best_factor(name):
     np.testing.assert_allclose(factors, factors[0], rtol=1e-9)
 
 
-def test_shared_trees_are_refused_by_name():
-    with pytest.raises(ValueError, match=r"step='line_search' and multi_strategy='multi_output_tree'"):
-        BoostingClassifier(step="line_search", multi_strategy="multi_output_tree").fit(X, np.arange(400) % 3)
-    assert BoostingClassifier(step="line_search", max_iter=1).fit(X, np.arange(400) % 3).model_.shared == 0
+@pytest.mark.parametrize(
+    ("kind", "strategy"),
+    [("classes", "multi_output_tree"), ("targets", "multi_output_tree"), ("targets", "one_output_per_tree")],
+)
+def test_no_other_factor_of_a_tree_is_better(kind, strategy):
+    """Regularisation had made its steps too short. (With a tree a class each goes its way as if the others were not there.)"""
+    classes, several = np.digitize(X[:, 0] + X[:, 1], [-1, 1]), np.exp(X / [1, 2, 3])
+    several[::7, 1] = np.nan
+    ways = {"max_iter": 1, "learning_rate": 1.0, "l2_regularization": 300.0, "max_leaf_nodes": 6, "step": "line_search"}
+    ways |= {"multi_strategy": strategy, "shared_trees": 1}
+    estimator = BoostingClassifier(**ways) if kind == "classes" else BoostingRegressor(**ways, loss="poisson")
+    fitted = estimator.fit(X, classes if kind == "classes" else several)
+    y, loss = fitted._targets(classes if kind == "classes" else several, len(X), Start())
+    base, full = (np.ascontiguousarray(fitted.model_.predict_raw(ArrayTable(X), 1, rounds).T) for rounds in (0, 1))
+    losses = {factor: loss.mean(y, base + factor * (full - base), None, 1) for factor in (0, 0.9, 0.99, 1, 1.01, 1.1)}
+    assert losses[1] == min(losses.values()) < losses[0]
+
+
+def test_classes_share_trees_that_a_search_goes_along():
+    y = np.digitize(X[:, 0] + X[:, 1], [-1, 1])
+    searched = BoostingClassifier(step="line_search", max_iter=5, l2_regularization=300.0).fit(X, y)
+    assert searched.model_.shared == 1
+    assert searched.score(X, y) > BoostingClassifier(max_iter=5, l2_regularization=300.0).fit(X, y).score(X, y)
 
 
 def test_squared_error_needs_none():

@@ -109,7 +109,10 @@ class TestEvalSets:
         ("arguments", "message"),
         [
             ({"eval_sets": {"train": (NEW, NEW_Y)}}, "eval_sets must not be called 'train'"),
-            ({"eval_sets": {"new": (NEW,)}}, "eval_sets['new'] must be (X, y), (X, y, sample_weight) or a dict"),
+            (
+                {"eval_sets": {"new": (NEW,)}},
+                "eval_sets['new'] must be (X, y), (X, y, sample_weight), (X, y, sample_weight, ",
+            ),
             ({"eval_sets": {"new": {"X": NEW}}}, "eval_sets['new'] lacks y"),
             ({"eval_sets": {"new": {"X": NEW, "y": NEW_Y, "qid": NEW_Y}}}, "'qid' of eval_sets['new'] is unknown"),
             ({"eval_sets": {"new": (NEW, NEW_Y[:-1])}}, "X of eval_sets['new'] has 200"),

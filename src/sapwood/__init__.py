@@ -5,7 +5,7 @@ How to read the source: `estimators` (what users call) -> `boosting` (the round 
 """
 
 from sapwood.curves import cv
-from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor, load
+from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor, load, merge
 from sapwood.features import FeatureSpec
 from sapwood.importing import from_lightgbm, from_sklearn, from_xgboost, import_model
 from sapwood.losses import Loss
@@ -33,5 +33,6 @@ __all__ = [
     "from_xgboost",
     "import_model",
     "load",
+    "merge",
     "register_loss",
 ]

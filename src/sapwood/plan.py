@@ -271,10 +271,7 @@ def make_row_sampler(e: Any) -> RowSampler:
 
 def make_strategy(e: Any, loss: Loss, n_rows: int, start: Start) -> TreePerOutput:
     previous, shared = start.model, 0
-    searches = e.step == "line_search"  # along the tree of one output
-    if searches and loss.n_outputs > 1 and e.multi_strategy == "multi_output_tree":
-        raise ValueError("step='line_search' and multi_strategy='multi_output_tree' do not go together: a step is sought for one output")
-    shares = loss.alike and not searches if e.multi_strategy == "auto" else e.multi_strategy == "multi_output_tree"
+    shares = loss.alike if e.multi_strategy == "auto" else e.multi_strategy == "multi_output_tree"
     if previous is not None and e.multi_strategy == "auto":
         shares = previous.shared > 0
     if loss.n_outputs > 1 and shares:

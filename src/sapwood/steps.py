@@ -19,25 +19,27 @@ LONGEST = 64.0  # factor of a line search: where the loss falls for ever, it mus
 class Step:
     """Leaf values as they are: each is its leaf's own Newton step, times the learning rate."""
 
-    def factor(self, values: np.ndarray, rows: Rows, raw: np.ndarray, output: int, leaves: Leaves, n_threads: int) -> float:
-        """What to multiply a tree by whose leaves have these values, before the learning rate; `raw` is where its gradients were taken."""
+    def factor(self, values: np.ndarray, rows: Rows, raw: np.ndarray, outputs: slice, leaves: Leaves, n_threads: int) -> float:
+        """What to multiply a tree by whose leaves have these values for these outputs, before the learning rate; `raw` is where its
+        gradients were taken."""
         return 1.0
 
 
 class LineSearch(Step):
     """Classic gradient boosting: the factor with the least loss of all training rows, found before the learning rate shrinks it.
 
-    By Newton's method; slopes are exact sums, so neither threads nor the order of rows leave a trace.
+    By Newton's method; slopes are exact sums, so neither threads nor the order of rows leave a trace. All outputs of a shared tree go as
+    far; how they bend together is left out of the curvature, which only decides how fast the factor is found.
     """
 
-    def factor(self, values: np.ndarray, rows: Rows, raw: np.ndarray, output: int, leaves: Leaves, n_threads: int) -> float:
+    def factor(self, values: np.ndarray, rows: Rows, raw: np.ndarray, outputs: slice, leaves: Leaves, n_threads: int) -> float:
         moves = np.zeros_like(raw)
-        leaves.add_values(values, moves[output], n_threads)
+        leaves.add_values(values, moves[outputs], n_threads)
 
         def derivatives(factor: float) -> tuple[float, float]:
-            gradients, hessians = rows.loss.weighted_gradients(rows.y, raw + factor * moves, rows.weight, n_threads)
-            along = gradients[output] * moves[output]
-            bend = hessians[output] * moves[output] * moves[output]
+            both = rows.loss.weighted_gradients(rows.y, raw + factor * moves, rows.weight, n_threads)
+            gradients, hessians = (part[outputs] for part in both)
+            along, bend = (gradients * moves[outputs]).ravel(), (hessians * moves[outputs] * moves[outputs]).ravel()
             return kernels.exact_sum(along, n_threads), kernels.exact_sum(bend, n_threads)
 
         return min(max(newton(derivatives, 1.0, low=0.0), 0.0), LONGEST)

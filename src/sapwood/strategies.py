@@ -106,7 +106,7 @@ class TreePerOutput:
             elif apart or fit.sampler.for_splits:
                 tree.value[fit.leaves.nodes] = fit.steps([others or records], config.rules)[:, 0] * config.learning_rate
             values = tree.value[fit.leaves.nodes] / config.learning_rate
-            tree.value *= fit.step.factor(values, fit.rows, valued_at, output, fit.leaves, fit.n_threads)
+            tree.value *= fit.step.factor(values, fit.rows, valued_at, number, fit.leaves, fit.n_threads)
             yield tree
 
 
@@ -136,7 +136,9 @@ class SharedTrees(TreePerOutput):
             if valued_at is not sought_at:
                 outputs = list(self.fit.value_records(valued_at))
             tree.value = np.zeros((len(tree.feature), len(outputs)))
-            tree.value[self.fit.leaves.nodes] = self._steps(outputs, valued_at, rules) * config.learning_rate
+            steps = self._steps(outputs, valued_at, rules)
+            factor = self.fit.step.factor(steps, self.fit.rows, valued_at, slice(None), self.fit.leaves, self.fit.n_threads)
+            tree.value[self.fit.leaves.nodes] = steps * (config.learning_rate * factor)
             yield tree
 
     def _project(self, outputs: list[Records], key: int) -> Records:

@@ -78,7 +78,7 @@ class Column:
         used[codes] = True
         kept = [(i, level) for i, level in enumerate(values) if level is not None and (ordered or used[i])]
         if not ordered:
-            kept.sort(key=lambda pair: _rank(pair[1]))
+            kept.sort(key=lambda pair: rank(pair[1]))
         distinct: dict[Level, int] = {}
         to = np.full(len(values) + 1, UNSEEN, dtype=np.int32)
         for i, level in kept:
@@ -159,7 +159,8 @@ def _from_plain(values: Any) -> list[Any]:
     return [float(value["number"]) if isinstance(value, dict) and value in infinite else value for value in values]
 
 
-def _rank(level: Any) -> tuple[int, Any]:
+def rank(level: Any) -> tuple[int, Any]:
+    """By which levels are sorted, of whatever types."""
     return (1, level) if isinstance(level, str) else (0, level)
 
 
@@ -209,7 +210,7 @@ class Schema:
                 about["zone"] = kind.zone
             kinds[str(feature)] = about
         names = None if self.names is None else list(self.names)
-        absent = [as_plain(value) for value in sorted(self.absent, key=_rank)]
+        absent = [as_plain(value) for value in sorted(self.absent, key=rank)]
         return {"names": names, "kinds": kinds, "absent": absent, "sparse_missing": self.sparse_missing}
 
     @classmethod

@@ -27,6 +27,15 @@ def combine(codes: Sequence[np.ndarray], n_levels: Sequence[int]) -> np.ndarray:
     return keys
 
 
+def split(keys: np.ndarray, n_levels: Sequence[int]) -> list[np.ndarray]:
+    """The codes, -1 for a missing level, that `combine` made keys of."""
+    codes = []
+    for n in reversed(n_levels):
+        codes.append(keys % (n + 1) - 1)
+        keys = keys // (n + 1)
+    return codes[::-1]
+
+
 @dataclass(frozen=True)
 class Lookup:
     """The values of a feature of the model, by key.

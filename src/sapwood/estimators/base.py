@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib.metadata import version
 from numbers import Real
 from os import PathLike
 from typing import Any, ClassVar
@@ -29,6 +28,7 @@ from sapwood.boosting import Rows, train
 from sapwood.callbacks import TRAIN, VALIDATION, Callback, EarlyStopping, Log, Measure, ProgressBar, Remember, Round, Scores
 from sapwood.checks import check_finite, refuse_mask
 from sapwood.data.columns import Schema
+from sapwood.data.fingerprint import Fingerprint
 from sapwood.data.frames import open_frame
 from sapwood.data.reading import filled, plain_array, read_any
 from sapwood.data.tables import Table
@@ -138,8 +138,9 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
             take the same argument.
         groups : array of shape (n_rows,), optional
             For the splitter `validation_split`: which rows belong together.
-        eval_sets : dict of name -> (X, y) or (X, y, sample_weight), or a list of such, optional
-            More rows to watch; they decide nothing. Instead of a tuple, a dict of arguments of `fit` does, too.
+        eval_sets : dict of name -> (X, y), (X, y, sample_weight) or (X, y, sample_weight, offset), or a list of such, optional
+            More rows to watch; they decide nothing. Instead of a tuple, a dict of arguments of `fit` does, too: {"X": X, "y": y,
+            "offset": offset}. Weights or offsets that are None are as good as not given.
         eval_metric : a metric's name (see `sapwood.metrics.METRICS`, or a scorer's of scikit-learn), a `Metric`, a function
             (y, predicted) -> float, a scikit-learn scorer, or a list of these; optional
             What is measured on `eval_sets` and on rows for early stopping, each round; the results are in `evals_result_`.
@@ -312,19 +313,21 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         callbacks += watching.callbacks
         if ScikitCallbacks.wanted(self):
             callbacks.append(ScikitCallbacks(self, given.X, given.y))
-        snapshots = Snapshots()
+        data, snapshots = part.fingerprint(n_threads=n_threads), Snapshots()
         if watching.snapshot is not None:
-            snapshots = Snapshot.of(watching.snapshot).open(self._identity(part, sets, measures, seed, start, watching.callbacks))
+            others = {name: one.fingerprint(part.table, n_threads) for name, one in sets.items()}
+            snapshots = Snapshot.of(watching.snapshot).open(
+                self._identity({TRAIN: data, **others}, measures, seed, start, watching.callbacks)
+            )
         self.model_ = train(train_rows, watched, loss, tree_config, n_rounds, seed, n_threads, callbacks, model, *ways, snapshots)
         self._constraints = resolve.constraints(self, features)
         self.do_early_stopping_ = stops
         self._keep_scores(scores, stops)
-        self.provenance_ = {"sapwood": __version__, "n_rows": part.n_rows, "data": part.fingerprint(n_threads=n_threads).digest}
+        self.provenance_ = {"sapwood": __version__, "n_rows": part.n_rows, "data": data.digest}
 
     def _identity(
         self,
-        part: Part,
-        sets: dict[str, Part],
+        data: dict[str, Fingerprint],
         measures: dict[str, list[Measure]],
         seed: int,
         start: Start,
@@ -340,9 +343,8 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
             "the model to go on from": as_text(start.model),
             "what is measured": as_text({on: [measure.name for measure in of] for on, of in measures.items()}),
             "callbacks": as_text([(type(callback), callback.settings()) for callback in callbacks]),
-            "the version of Sapwood": version("sapwood"),
+            "the version of Sapwood": __version__,
         }
-        data = {TRAIN: part.fingerprint(), **{name: one.fingerprint(part.table) for name, one in sets.items()}}
         return Identity(settings, data)
 
     def _first_model(self, rows: Rows, loss: Loss, shared: int, n_threads: int) -> Model | None:

@@ -98,11 +98,13 @@ def _given_set(name: str, one: Any) -> Given:
     if isinstance(one, Mapping):
         more = {key: value for key, value in one.items() if key not in ("X", "y", "sample_weight", "offset")}
         given = Given(one.get("X"), one.get("y"), one.get("sample_weight"), more, suffix, one.get("offset"))
-    elif isinstance(one, (list, tuple)) and len(one) in (2, 3):
-        given = Given(one[0], one[1], one[2] if len(one) == 3 else None, suffix=suffix)
+    elif isinstance(one, (list, tuple)) and 2 <= len(one) <= 4:
+        x, y, weight, offset = (*one, None, None)[:4]
+        given = Given(x, y, weight, suffix=suffix, offset=offset)
     else:
         raise ValueError(
-            f"eval_sets[{name!r}] must be (X, y), (X, y, sample_weight) or a dict of arguments of fit; got {type(one).__name__}"
+            f"eval_sets[{name!r}] must be (X, y), (X, y, sample_weight), (X, y, sample_weight, offset) or a dict of arguments of fit; "
+            f"got {type(one).__name__}"
         )
     if given.X is None or given.y is None:
         raise ValueError(f"eval_sets[{name!r}] lacks {'X' if given.X is None else 'y'}")

@@ -79,6 +79,13 @@ class SeveralOutputs(Loss):
                 records.rows = target.rows
                 yield records
 
+    def weighted_gradients(
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        parts = zip(self.parts, self._targets(y, weight), raw, strict=True)
+        found = [part.weighted_gradients(t.y, of_rows[None], t.weight, n_threads) for part, t, of_rows in parts]
+        return np.concatenate([gradients for gradients, _ in found]), np.concatenate([hessians for _, hessians in found])
+
     def leaf_values(
         self,
         y: np.ndarray,
