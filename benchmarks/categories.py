@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.machine import available_cores
 from benchmarks.markdown import table
 from benchmarks.tables import load_frame
 
 TEST_ROWS = 60_000
+PEERS_THREADS = 1  # only losses are compared, and on a machine with other work theirs wait for each other
 BINARY, SQUARED, POISSON = "binary", "squared", "poisson"
 
 
@@ -69,7 +69,7 @@ def make_sapwood(loss: str, rounds: int, seed: int, **parameters: Any) -> Any:
 
 def make_lightgbm(loss: str, rounds: int, seed: int) -> Any:
     lightgbm = importlib.import_module("lightgbm")
-    options = {"n_estimators": rounds, "random_state": seed, "verbose": -1, "n_jobs": available_cores()}
+    options = {"n_estimators": rounds, "random_state": seed, "verbose": -1, "n_jobs": PEERS_THREADS}
     if loss == BINARY:
         return lightgbm.LGBMClassifier(**options)
     return lightgbm.LGBMRegressor(objective="poisson" if loss == POISSON else "regression", **options)
@@ -77,7 +77,7 @@ def make_lightgbm(loss: str, rounds: int, seed: int) -> Any:
 
 def make_xgboost(loss: str, rounds: int, seed: int) -> Any:
     xgboost = importlib.import_module("xgboost")
-    options = {"n_estimators": rounds, "learning_rate": 0.1, "random_state": seed, "enable_categorical": True, "n_jobs": available_cores()}
+    options = {"n_estimators": rounds, "learning_rate": 0.1, "random_state": seed, "enable_categorical": True, "n_jobs": PEERS_THREADS}
     if loss == BINARY:
         return xgboost.XGBClassifier(**options)
     return xgboost.XGBRegressor(objective="count:poisson" if loss == POISSON else "reg:squarederror", **options)
@@ -90,7 +90,7 @@ class CatBoost:
         catboost = importlib.import_module("catboost")
         self.kind = {"prediction_type": "Exponent"} if loss == POISSON else {}
         options = {"iterations": rounds, "random_seed": seed, "verbose": False, "allow_writing_files": False}
-        options |= {"thread_count": available_cores()}
+        options |= {"thread_count": PEERS_THREADS}
         if loss == BINARY:
             self.model = catboost.CatBoostClassifier(**options)
         else:

@@ -167,7 +167,7 @@ class TestDescription:
         ).with_columns(pl.col("when").str.to_datetime())
         rows = {row["name"]: row for row in regressor(feature_weights={"size": 2}).describe_features(frame).to_dicts()}
         assert rows["size"] | {"missing": 0} == {
-            "name": "size", "kind": "number", "values": "1.5 to 3", "missing": 0, "bins": None, "constraints": "weight 2",
+            "name": "size", "kind": "number", "values": "1.5 to 3", "missing": 0, "bins": None, "constraints": "weight 2", "features": "",
         }  # fmt: skip
         assert rows["when"]["kind"] == "datetime"
         assert rows["when"]["values"] == "2024-05-01 00:00:00 to 2024-05-01 00:00:00"
@@ -192,3 +192,15 @@ class TestDescription:
         estimator = regressor()
         estimator.describe_features(FRAME)
         assert not hasattr(estimator, "n_features_in_")
+
+    def test_what_categories_are_made_into(self):
+        frame = FRAME.assign(word=pd.Categorical(np.array(["a", "b", "c"])[np.arange(len(FRAME)) % 3]), more=["x", "y"] * (len(FRAME) // 2))
+        fitted = regressor(categorical_encoding={"word": ["partition", "target"], "more": "onehot"}, max_combination=2, max_iter=2)
+        y = np.arange(len(frame)) % 7
+        columns = {c.name: c for c in fitted.fit(frame, y).describe_features().columns}
+        bins = np.diff(fitted.model_.binning.begin) + 1
+        further = list(range(frame.shape[1], fitted.model_.n_features))
+        assert columns["more"].bins == 2
+        assert columns["word"].features == f"sets of levels: 3, statistic: {bins[further[0]]}, statistic with more: {bins[further[1]]}"
+        assert columns["more"].features == f"single levels: 2, statistic with word: {bins[further[1]]}"
+        assert all(c.features == "" for name, c in columns.items() if name not in ("word", "more") and c.kind == "number")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 
+from sapwood.data.binning import NUMBER, ONE_VS_REST, PARTITION
 from sapwood.data.columns import Kind, Schema
 from sapwood.data.tables import Table
+from sapwood.model import Model
 
 LEVELS_SHOWN = 3
 LONGEST = 40  # characters of a cell
 COLUMNS_SHOWN = 200
+SPLIT_BY = {NUMBER: "statistic", PARTITION: "sets of levels", ONE_VS_REST: "single levels"}
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Described:
     missing : the share of rows without a value; None if no table was given
     bins : how many it has in the model, besides the one for missing values; None before the fit
     constraints : what the parameters say of it
+    features : what the model makes of it, and the bins of each, where that is not just the column
     """
 
     name: str
@@ -35,6 +39,7 @@ class Described:
     missing: float | None
     bins: int | None
     constraints: str
+    features: str = ""
 
 
 class Description:
@@ -53,9 +58,11 @@ class Description:
         return [asdict(column) for column in self.columns]
 
     def __str__(self) -> str:
-        header = ("name", "kind", "values", "missing", "bins", "constraints")
-        lines = [header, *(tuple(_cell(value) for value in asdict(column).values()) for column in self.columns[:COLUMNS_SHOWN])]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+        header = [own.name for own in fields(Described)]
+        lines = [header, *([_cell(value) for value in asdict(column).values()] for column in self.columns[:COLUMNS_SHOWN])]
+        if not any(line[-1] for line in lines[1:]):  # features: most tables need no word of them
+            lines = [line[:-1] for line in lines]
+        widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         text = [" | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
         text.insert(1, "-+-".join("-" * width for width in widths))
         if len(self.columns) > COLUMNS_SHOWN:
@@ -65,9 +72,10 @@ class Description:
     __repr__ = __str__
 
 
-def describe(schema: Schema, table: Table | None, n_bins: list[int] | None, constraints: list[str]) -> Description:
-    """Describe the features of a schema, with what a table of them holds, the bins of a model and what was asked of each."""
+def describe(schema: Schema, table: Table | None, model: Model | None, constraints: list[str]) -> Description:
+    """Describe the columns of a schema, with what a table of them holds, what a model makes of them and what was asked of each."""
     columns = []
+    n_bins = None if model is None else (np.diff(model.binning.begin) + 1).tolist()
     for f in range(schema.n_features):
         kind = schema.kind(f)
         name = str(schema.names[f]) if schema.names else str(f)
@@ -76,8 +84,21 @@ def describe(schema: Schema, table: Table | None, n_bins: list[int] | None, cons
             values = table.read(slice(0, table.n_rows), f, f + 1)[:, 0]
             absent = values < 0 if kind.is_category else np.isnan(values.astype(np.float64))
             shown, missing = shown or _range(kind, values[~absent]), float(absent.mean())
-        columns.append(Described(name, _kind(kind), shown, missing, n_bins[f] if n_bins else None, constraints[f]))
+        made = "" if model is None or n_bins is None else _features(model, f, n_bins)
+        columns.append(Described(name, _kind(kind), shown, missing, n_bins[f] if n_bins else None, constraints[f], made))
     return Description(columns)
+
+
+def _features(model: Model, column: int, n_bins: list[int]) -> str:
+    """The features that a column is made into, with their bins; nothing where it is one itself."""
+    texts = []
+    for f in range(model.n_features):
+        columns = model.encoding.columns_of(f)
+        if column in columns and (f != column or f in model.encoding.lookups):
+            others = [str(model.schema.names[c]) if model.schema.names else str(c) for c in columns if c != column]
+            what = model.encoding.parts[f].part if f in model.encoding.parts else SPLIT_BY[int(model.encoding.kinds[f])]
+            texts.append(f"{what}{''.join(f' with {name}' for name in others)}: {n_bins[f]}")
+    return ", ".join(texts)
 
 
 def _kind(kind: Kind) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations
 from numbers import Integral
@@ -19,6 +19,7 @@ from sapwood.data.sorted import ALL, GLOBAL, LOCAL, SortedRows
 from sapwood.data.tables import Table
 from sapwood.encoding import Count, Encoder, OneHot, Partition, Target
 from sapwood.encoding.base import Targets
+from sapwood.encoding.calendar import AUTO, CalendarPart
 from sapwood.encoding.encoding import Encoding, Fitted, Plan
 from sapwood.encoding.levels import MAX_LEVELS
 from sapwood.encoding.lookup import MAX_KEYS, key_space
@@ -55,10 +56,38 @@ def make_encoding(
     seed: int,
     start: Start,
 ) -> Fitted:
-    """How the categories of a table become features."""
-    schema = table.schema
+    """How the columns of a table become features."""
     if start.model is not None and start.new_rows:
         return Fitted(start.model.encoding, table)
+    fitted = _encode_categories(e, table, features, loss, y, weight, rows, seed)
+    parts = list(_calendar_parts(e, table, features, rows))
+    fitted = replace(fitted, encoding=fitted.encoding.with_parts(parts)) if parts else fitted
+    return fitted if start.model is None else fitted.go_on_with(start.model.encoding, start.how)
+
+
+def _calendar_parts(e: Any, table: Table, features: Features, rows: np.ndarray | None) -> Iterator[CalendarPart]:
+    """The parts of datetimes that become features; by default those that differ between rows."""
+    for column, names in sorted(resolve.calendar_parts(e.datetime_features, features, table.schema).items()):
+        moments = table.read(slice(None), column, column + 1)[:, 0]
+        moments = moments if rows is None else moments[rows]
+        for name in AUTO if names is None else names:
+            part = CalendarPart(column, name, table.schema.kind(column).zone)
+            values = part.read(moments)
+            if names is not None or np.nanmin(values, initial=np.inf) < np.nanmax(values, initial=-np.inf):
+                yield part
+
+
+def _encode_categories(
+    e: Any,
+    table: Table,
+    features: Features,
+    loss: Loss,
+    y: np.ndarray,
+    weight: np.ndarray | None,
+    rows: np.ndarray | None,
+    seed: int,
+) -> Fitted:
+    schema = table.schema
     wanted = resolve.encodings(e.categorical_encoding, features)
     if not schema.categories:
         return Fitted(Encoding(table.n_features), table)
@@ -86,8 +115,7 @@ def make_encoding(
     plan = Plan(encoders, _combinations(e, n_levels))
     part: Any = slice(None) if rows is None else rows
     targets = Targets(loss.describing(y[part]), weight if weight is None else weight[part], rows, seed)
-    fitted = plan.fit(table, n_levels, targets, rows)
-    return fitted if start.model is None else fitted.go_on_with(start.model.encoding, start.how)
+    return plan.fit(table, n_levels, targets, rows)
 
 
 def _combinations(e: Any, n_levels: dict[int, int]) -> list[tuple[tuple[int, ...], Encoder]]:
@@ -197,6 +225,12 @@ def make_tree_config(
         raise ValueError(
             "boosting='ordered' and monotonic_cst do not go together: splits are taken back, and with them what bounds leaf values"
         )
+    for part in encoding.parts.values() if monotonic is not None else ():
+        if monotonic is not None and monotonic[part.column]:
+            raise ValueError(
+                f"monotonic_cst and datetime_features both name column {part.column}"
+                f"{'' if features.names is None else f', {features.names[part.column]!r}'}: calendar parts do not rise with the date"
+            )
     neighbours = monotonic is not None and e.monotonic_method == "neighbours"
     for name, clashes in ((f"grow_policy={e.grow_policy!r}", e.grow_policy != "leafwise"), ("forced_splits", e.forced_splits is not None)):
         if neighbours and clashes:
@@ -226,7 +260,7 @@ def make_tree_config(
         min_level_rows=e.min_samples_level,
     )
     interactions = resolve.interactions(e.interaction_cst, features)
-    if interactions is not None and encoding.lookups:
+    if interactions is not None and not encoding.is_plain:
         interactions = ByColumn(interactions, [encoding.columns_of(f) for f in range(encoding.n_features)], encoding.n_columns)
     return TreeConfig(
         frontier=FRONTIERS[e.grow_policy],

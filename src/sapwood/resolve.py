@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from sapwood.data.binning import MAX_CUTS, Binning
+from sapwood.data.columns import Schema
 from sapwood.encoding import ENCODERS
+from sapwood.encoding.calendar import PARTS
 from sapwood.features import Features
 from sapwood.sampling.features import AtMost, Groups, Interactions
 from sapwood.trees.forced import ForcedSplit
@@ -96,6 +98,29 @@ def encodings(value: Any, features: Features) -> dict[int | None, list[str]]:
             raise ValueError(f"categorical_encoding must name each encoding once; got {chosen!r}")
         columns = [None] if feature is None else features.positions(feature, "categorical_encoding")
         out |= dict.fromkeys(columns, [] if names == ["auto"] else names)
+    return out
+
+
+def calendar_parts(value: Any, features: Features, schema: Schema) -> dict[int, list[str] | None]:
+    """Names of calendar parts by column of datetimes; None: those that are chosen automatically."""
+    moments = [f for f, kind in sorted(schema.kinds.items()) if kind.name == "datetime"]
+    if value is None:
+        return {}
+    out: dict[int, list[str] | None] = {}
+    for columns, chosen in value.items() if isinstance(value, Mapping) else [(None, value)]:
+        names = None if isinstance(chosen, str) and chosen == "auto" else [chosen] if isinstance(chosen, str) else list(chosen)
+        for name in names or []:
+            if name not in PARTS:
+                raise ValueError(f"datetime_features must be 'auto', or made of {', '.join(PARTS)}; got {name!r}")
+        if names is not None and (not names or len(set(names)) < len(names)):
+            raise ValueError(f"datetime_features must name each part once, and one at least; got {chosen!r}")
+        at = moments if columns is None else features.positions(columns, "datetime_features")
+        for f in at:
+            if f not in moments:
+                raise ValueError(
+                    f"datetime_features names the column {schema.name(f)}, which is a {schema.kind(f).describe()}, no datetime"
+                )
+        out |= dict.fromkeys(at, names)
     return out
 
 

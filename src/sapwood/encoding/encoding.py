@@ -13,6 +13,7 @@ from sapwood.data.binning import NUMBER
 from sapwood.data.columns import Schema
 from sapwood.data.tables import Table
 from sapwood.encoding.base import Column, Encoder, Targets
+from sapwood.encoding.calendar import PARTS, CalendarPart
 from sapwood.encoding.lookup import MAX_KEYS, Lookup, combine, key_space
 
 
@@ -23,19 +24,38 @@ class Encoding:
     Attributes
     ----------
     n_columns : of the table
-    lookups : by feature; those without one are columns as they are
+    lookups : by feature
+    parts : further features that are calendar parts of datetimes
     """
 
     n_columns: int
     lookups: Mapping[int, Lookup] = field(default_factory=dict)
+    parts: Mapping[int, CalendarPart] = field(default_factory=dict)
 
     @property
     def n_features(self) -> int:
-        return max(self.n_columns, max(self.lookups, default=-1) + 1)
+        return max(self.n_columns, max([*self.lookups, *self.parts], default=-1) + 1)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether features are the columns as they are."""
+        return not (self.lookups or self.parts)
 
     def columns_of(self, feature: int) -> tuple[int, ...]:
         """The columns that a feature is made of."""
+        if feature in self.parts:
+            return (self.parts[feature].column,)
         return self.lookups[feature].columns if feature in self.lookups else (feature,)
+
+    def feature(self, number: int, columns: Sequence[np.ndarray]) -> np.ndarray:
+        """(n_rows,) the values of a feature, from those of the columns that it is made of."""
+        if number in self.parts:
+            return self.parts[number].read(columns[0])
+        return self.lookups[number].read(columns) if number in self.lookups else columns[0]
+
+    def with_parts(self, parts: Sequence[CalendarPart]) -> Encoding:
+        """The same with further features."""
+        return replace(self, parts=dict(enumerate(parts, self.n_features)))
 
     @property
     def kinds(self) -> np.ndarray:
@@ -73,12 +93,15 @@ class Encoding:
     def to_json(self) -> dict[str, Any]:
         """What the arrays do not tell, as plain data."""
         about = {f: {"columns": list(lookup.columns), "n_levels": list(lookup.n_levels)} for f, lookup in self.lookups.items()}
-        return {"n_columns": self.n_columns, "lookups": {str(f): about[f] for f in sorted(about)}}
+        out: dict[str, Any] = {"n_columns": self.n_columns, "lookups": {str(f): about[f] for f in sorted(about)}}
+        if self.parts:
+            out["parts"] = {str(f): {"column": part.column, "part": part.part} for f, part in sorted(self.parts.items())}
+        return out
 
     @classmethod
     def from_data(cls, about: Any, arrays: dict[str, np.ndarray], n_features: int) -> Encoding:
-        """What `arrays` and `to_json` made; ValueError for anything else."""
-        n_columns, described = _described(about, n_features)
+        """What `arrays` and `to_json` made, without time zones, which the schema has; ValueError for anything else."""
+        n_columns, described, parts = _described(about, n_features)
         begin, keys, values, other = (arrays[f"lookup_{name}"] for name in ("begin", "keys", "values", "other"))
         if len(begin) != len(described) + 1 or len(other) != len(described) or len(keys) != len(values):
             raise ValueError("look-ups are not whole")
@@ -91,10 +114,16 @@ class Encoding:
             _check(lookups[f], int(arrays["cuts_begin"][f + 1] - arrays["cuts_begin"][f]) + 1)
         if not set(np.flatnonzero(arrays["kinds"] != NUMBER).tolist()) <= set(lookups):
             raise ValueError("a category is not looked up")
-        return cls(n_columns, lookups)
+        return cls(n_columns, lookups, parts)
+
+    def on(self, schema: Schema) -> Encoding:
+        """The same with the clocks of a schema's time zones."""
+        return replace(self, parts={f: replace(part, zone=schema.kind(part.column).zone) for f, part in self.parts.items()})
 
     def check(self, schema: Schema) -> None:
         """Raise ValueError unless it is for tables of this schema."""
+        if any(schema.kind(part.column).name != "datetime" for part in self.parts.values()):
+            raise ValueError("a column with calendar parts is no datetime")
         for feature in {*self.lookups, *schema.categories}:
             levels = [len(schema.kind(c).levels) if schema.kind(c).is_category else None for c in self.columns_of(feature)]
             if feature not in self.lookups or levels != list(self.lookups[feature].n_levels):
@@ -102,12 +131,15 @@ class Encoding:
 
     def apply(self, table: Table, training: Mapping[int, np.ndarray] | None = None) -> Table:
         """The features of a table's rows. `training` are features, (n_rows,), of rows that the model learns from."""
-        return EncodedTable(table, self, training or {}) if self.lookups else table
+        return table if self.is_plain else EncodedTable(table, self, training or {})
 
 
-def _described(about: Any, n_features: int) -> tuple[int, dict[int, tuple[tuple[int, ...], tuple[int, ...]]]]:
-    """The number of columns, and for each feature that is looked up its columns and their numbers of levels."""
-    if not isinstance(about, dict) or set(about) != {"n_columns", "lookups"} or not isinstance(about["lookups"], dict):
+Described = tuple[int, dict[int, tuple[tuple[int, ...], tuple[int, ...]]], dict[int, CalendarPart]]
+
+
+def _described(about: Any, n_features: int) -> Described:
+    """The number of columns; for each feature that is looked up its columns and their numbers of levels; calendar parts."""
+    if not isinstance(about, dict) or set(about) - {"parts"} != {"n_columns", "lookups"} or not isinstance(about["lookups"], dict):
         raise ValueError("the features are not described")
     n_columns = about["n_columns"]
     if type(n_columns) is not int or not 1 <= n_columns <= n_features:
@@ -123,9 +155,24 @@ def _described(about: Any, n_features: int) -> tuple[int, dict[int, tuple[tuple[
         if len(columns) != len(n_levels) or key_space(n_levels) > MAX_KEYS or (int(key) < n_columns and columns != [int(key)]):
             raise ValueError(f"the feature {key!r} has columns or levels that do not fit")
         described[int(key)] = tuple(columns), tuple(n_levels)
-    if set(range(n_columns, n_features)) - set(described):
-        raise ValueError("a further feature is not described")
-    return n_columns, dict(sorted(described.items()))
+    parts = _described_parts(about.get("parts", {}), n_columns, n_features)
+    if set(range(n_columns, n_features)) - set(described) - set(parts) or set(described) & set(parts):
+        raise ValueError("a further feature is not described, or twice")
+    return n_columns, dict(sorted(described.items())), parts
+
+
+def _described_parts(about: Any, n_columns: int, n_features: int) -> dict[int, CalendarPart]:
+    if not isinstance(about, dict):
+        raise ValueError("the calendar parts are not described")
+    parts = {}
+    for key, one in about.items():
+        if not key.isdecimal() or not n_columns <= int(key) < n_features or not isinstance(one, dict) or set(one) != {"column", "part"}:
+            raise ValueError(f"the calendar part {key!r} is not described")
+        column, part = one["column"], one["part"]
+        if type(column) is not int or not 0 <= column < n_columns or type(part) is not str or part not in PARTS:
+            raise ValueError(f"the calendar part {key!r} is unknown, or of no column")
+        parts[int(key)] = CalendarPart(column, part)
+    return dict(sorted(parts.items()))
 
 
 def _check(lookup: Lookup, n_bins: int) -> None:
@@ -158,12 +205,12 @@ class EncodedTable(Table):
         return out + [(f, f + 1) for f in range(self.encoding.n_columns, self.n_features)]
 
     def read(self, rows: slice | np.ndarray, first: int, last: int) -> np.ndarray:
-        lookup = self.encoding.lookups.get(first)
-        if lookup is None:
-            return self.table.read(rows, first, last)
         if first in self.given:
             return self.given[first][rows, None]
-        return lookup.read([self.table.read(rows, c, c + 1)[:, 0] for c in lookup.columns])[:, None]
+        if first in self.encoding.lookups or first in self.encoding.parts:
+            columns = [self.table.read(rows, c, c + 1)[:, 0] for c in self.encoding.columns_of(first)]
+            return self.encoding.feature(first, columns)[:, None]
+        return self.table.read(rows, first, last)
 
 
 @dataclass(frozen=True)
@@ -223,6 +270,8 @@ class Fitted:
 
     def go_on_with(self, encoding: Encoding, how: str) -> Fitted:
         """The same for a model that was trained before, whose look-ups stay as they are."""
+        if encoding.parts != self.encoding.parts:
+            raise ValueError(f"{how} goes on with the calendar parts that there were: leave datetime_features as it was")
         columns = [{f: e.columns_of(f) for f in range(e.n_features)} for e in (encoding, self.encoding)]
         if columns[0] != columns[1] or not np.array_equal(encoding.kinds, self.encoding.kinds):
             raise ValueError(f"{how} goes on with categories as they were encoded: leave the parameters of categories as they were")

@@ -607,7 +607,8 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         return recursion_of(self.model_, grid, target_features, isinstance(self, RegressorMixin))
 
     def describe_features(self, X: Any = None) -> Description:
-        """What is taken for what: name, kind, levels or range, share of missing values, bins and constraints of each column.
+        """What is taken for what: name, kind, levels or range, share of missing values, bins and constraints of each column; after the fit
+        also the features that categories and datetimes are made into.
 
         Parameters
         ----------
@@ -633,8 +634,7 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
             features = Features(new.n_features, new.schema.names, X, self.feature_spec)
             return describe(new.schema, new, None, resolve.constraints(self, features))
         schema, table = model.schema, None if X is None else self._table(X, model.schema)
-        n_bins = (np.diff(model.binning.begin) + 1).tolist() if model.n_features == schema.n_features else None
-        return describe(schema, table, n_bins, self._constraints)
+        return describe(schema, table, model, self._constraints)
 
     def explain(self, X: Any, *, background: Any = None, interactions: bool = False, offset: Any = None) -> Explanation:
         """What each feature adds to each row's raw prediction: exact Shapley values of the trees.

@@ -41,6 +41,11 @@ class Forest:
         used = {int(f) for tree in self.trees for f in np.unique(tree.feature)}
         return sorted(f for f, lookup in self.model.encoding.lookups.items() if f in used and len(lookup.columns) > 1)
 
+    @property
+    def calendar_parts(self) -> list[int]:
+        """Features that trees use and that are parts of datetimes."""
+        return sorted({int(f) for tree in self.trees for f in np.unique(tree.feature)} & set(self.model.encoding.parts))
+
     @cached_property
     def column_trees(self) -> list[ColumnTree]:
         """The trees by columns; not where they use combinations.

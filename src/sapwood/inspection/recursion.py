@@ -51,8 +51,7 @@ def expected_raw(model: Model, points: np.ndarray, columns: np.ndarray) -> np.nd
     for feature in range(model.n_features):
         own = model.encoding.columns_of(feature)
         if all(c in at for c in own):
-            lookup = model.encoding.lookups.get(feature)
-            known[feature] = points[:, at[own[0]]] if lookup is None else lookup.read([points[:, at[c]] for c in own])
+            known[feature] = model.encoding.feature(feature, [points[:, at[c]] for c in own])
     raw = np.repeat(model.base_score[:, None], len(points), axis=1)
     for t, tree in enumerate(model.trees[: model.n_rounds_used * model.trees_per_round]):
         raw[model.outputs_of(t)] += _expected_value(tree, known, model.binning.is_category(tree.feature))

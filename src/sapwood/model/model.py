@@ -309,6 +309,7 @@ class Model:
         model.best_round = about.get("best_round")
         model.encoding = Encoding.from_data(about["encoding"], arrays, binning.n_features)
         model.schema = Schema.from_json(about["features"], model.encoding.n_columns)
+        model.encoding = model.encoding.on(model.schema)
         return model
 
     def __getstate__(self) -> dict[str, Any]:

@@ -51,6 +51,9 @@ def _feature(model: Model, feature: int) -> dict[str, Any]:
     columns = list(model.encoding.columns_of(feature))
     name = ", ".join(str(c) if model.schema.names is None else str(model.schema.names[c]) for c in columns)
     about: dict[str, Any] = {"name": name, "columns": columns, "lookup": None}
+    if feature in model.encoding.parts:
+        part = model.encoding.parts[feature].part
+        return about | {"name": f"{part} of {name}", "part": part}
     lookup = model.encoding.lookups.get(feature)
     if lookup is None:
         return about

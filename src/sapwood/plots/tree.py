@@ -90,6 +90,8 @@ def question(model: Any, tree: Any, node: int, by_levels: bool) -> str:
     f, names = int(tree.feature[node]), feature_names(model.schema)
     columns, lookup = model.encoding.columns_of(f), model.encoding.lookups.get(f)
     name = " × ".join(names[c] for c in columns)
+    if f in model.encoding.parts:
+        return f"{model.encoding.parts[f].part} of {name} ≤ {number(tree.threshold[node])}"
     if lookup is None:
         return f"{name} ≤ {threshold(tree.threshold[node], model.schema.kind(f))}"
     if not by_levels:
