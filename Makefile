@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 KERNELS := CMakeLists.txt pyproject.toml $(wildcard src/kernels/*)
 ASAN_TESTS := tests/kernels tests/trees tests/losses tests/model tests/data
 
-.PHONY: help demo test lint types unit bench asan format clean FORCE
+.PHONY: help demo test lint types unit bench fuzz fuzzer asan format clean FORCE
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -30,6 +30,13 @@ unit: .venv/dev
 
 bench: .venv/bench  ## compare with the peers, write docs/benchmarks.md (ARGS="--only higgs_1m" for a part)
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+fuzz: .venv/dev  ## 10,000 mutations of model files (ARGS="--n 100000" for more)
+	@$(BIN)/python -m fuzz $(ARGS)
+
+fuzzer: .venv/fuzzer  ## atheris on model files, for five minutes (ARGS="-max_total_time=3600" for more)
+	@mkdir -p build/corpus && cp -n tests/model/golden/*.sapwood build/corpus/
+	@$(BIN)/python -m fuzz.atheris_target build/corpus -max_len=32768 -max_total_time=300 $(ARGS)
 
 asan: build/asan/installed  ## the kernels' tests under the address and undefined-behaviour sanitizers
 	@LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
@@ -60,6 +67,10 @@ build/modules: FORCE
 
 .venv/bench: .venv/dev
 	@$(INSTALL) --no-build-isolation --editable '.[bench]'
+	@touch $@
+
+.venv/fuzzer: .venv/dev
+	@$(INSTALL) --no-build-isolation --editable '.[fuzz]'
 	@touch $@
 
 # An environment of its own that borrows .venv's packages, but not its editable install.

@@ -57,8 +57,8 @@ class BinaryModel:
                 out.append(float(value))
         return out
 
-    def features(self, row):
-        codes, a = self.codes(row), self.arrays
+    def features(self, codes):
+        a = self.arrays
         lookups = {int(f): about for f, about in self.about["encoding"]["lookups"].items()}
         out = []
         for f in range(len(a["kinds"])):
@@ -74,7 +74,10 @@ class BinaryModel:
         return out
 
     def raw(self, row):
-        a, x = self.arrays, self.features(row)
+        return self.raw_of_codes(self.codes(row))
+
+    def raw_of_codes(self, codes):
+        a, x = self.arrays, self.features(codes)
         shared, best, raw = self.about["shared"], self.about["best_round"], list(a["base_score"])
         a_round = shared or len(raw)
         n_trees = len(a["begin"]) - 1 if best is None else best * a_round

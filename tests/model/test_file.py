@@ -233,6 +233,7 @@ class TestCraftedArrays:
     def test_best_rounds(self, parts, best_round):
         arrays, about = parts
         refuse(arrays, {**about, "best_round": best_round}, "best_round")
+        refuse(arrays, {name: value for name, value in about.items() if name != "best_round"}, "best_round")
 
     def test_a_newer_schema(self, parts):
         arrays, about = parts

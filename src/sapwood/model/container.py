@@ -17,11 +17,10 @@ import numpy as np
 LENGTH = 8  # bytes that say how long the header is
 MAX_HEADER = 100_000_000  # bytes, as everywhere in safetensors
 TYPES = {"F64": "float64", "I64": "int64", "I32": "int32", "U32": "uint32", "U8": "uint8"}
-PART_BYTES = 64  # what Python needs for one part of a JSON document, at most, besides text
+PART_BYTES = {b",": 64, b"[": 64, b"{": 200}  # what Python needs for a part of a JSON document that begins so, besides text
 SPARE_BYTES = 1 << 20
 MOST = 1 << 48  # bytes, or numbers of an array
-PARTS = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[,[{]', re.DOTALL)  # strings, ended or not, and what begins a part outside of them
-QUOTE = ord('"')
+PART_OR_TEXT = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[,[{]', re.DOTALL)  # text, ended or not
 
 
 class ModelFormatError(ValueError):
@@ -113,7 +112,7 @@ def _place(name: str, own: Any) -> tuple[np.dtype[Any], list[int], int, int]:
 def read_json(text: bytes | str, size: int) -> Any:
     """A JSON document in a file of so many bytes, unless it has more parts than are sensible: each costs Python many times its bytes."""
     plain = text.encode() if isinstance(text, str) else text
-    if _n_parts(plain) * PART_BYTES > 8 * size + SPARE_BYTES:
+    if _cost(plain) > 8 * size + SPARE_BYTES:
         raise ModelFormatError("damaged Sapwood model: its description has more parts than a file of its size can have")
     try:
         return json.loads(plain, parse_constant=_refuse)
@@ -121,11 +120,12 @@ def read_json(text: bytes | str, size: int) -> Any:
         raise ModelFormatError(f"not a Sapwood model: its description is not JSON ({error})") from None
 
 
-def _n_parts(text: bytes) -> int:
-    most = sum(text.count(sign) for sign in (b",", b"[", b"{"))
-    if most * PART_BYTES <= SPARE_BYTES:
+def _cost(text: bytes) -> int:
+    """What a document will take as Python's objects, in bytes, about."""
+    most = sum(text.count(sign) * cost for sign, cost in PART_BYTES.items())
+    if most <= SPARE_BYTES:
         return most
-    return sum(1 for found in PARTS.finditer(text) if text[found.start()] != QUOTE)
+    return sum(PART_BYTES.get(text[found.start() : found.start() + 1], 0) for found in PART_OR_TEXT.finditer(text))
 
 
 def _refuse(constant: str) -> None:

@@ -122,7 +122,7 @@ def _check(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
     _require(arrays["value"].shape[1:] == ((n_outputs,) if shared else ()), "leaves hold another number of values")
     n_rounds, rest = divmod(len(arrays["begin"]) - 1, shared or n_outputs)
     _require(rest == 0, "a round is not whole")
-    best = about.get("best_round")
+    best = about.get("best_round", -1)
     _require(best is None or (type(best) is int and 0 <= best <= n_rounds), "best_round is out of range")
     _check_nodes(arrays, np.diff(arrays["cuts_begin"]))
 

@@ -306,7 +306,7 @@ class Model:
         binning = Binning.of_arrays(arrays["cuts"], arrays["cuts_begin"], kinds)
         model = cls(binning, arrays["base_score"], about["loss"], about["link"], shared=about["shared"])
         model._nodes = {name: arrays[name] for name in ("begin", *Tree.names(), "sets")}
-        model.best_round = about.get("best_round")
+        model.best_round = about["best_round"]
         model.encoding = Encoding.from_data(about["encoding"], arrays, binning.n_features)
         model.schema = Schema.from_json(about["features"], model.encoding.n_columns)
         model.encoding = model.encoding.on(model.schema)
