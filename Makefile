@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 KERNELS := CMakeLists.txt pyproject.toml $(wildcard src/kernels/*)
 ASAN_TESTS := tests/kernels tests/trees tests/losses tests/model tests/data
 
-.PHONY: help demo test lint types unit bench fuzz fuzzer asan format clean FORCE
+.PHONY: help demo test lint types unit bench fuzz fuzzer kill asan format clean FORCE
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -33,6 +33,9 @@ bench: .venv/bench  ## compare with the peers, write docs/benchmarks.md (ARGS="-
 
 fuzz: .venv/dev  ## 10,000 mutations of model files (ARGS="--n 100000" for more)
 	@$(BIN)/python -m fuzz $(ARGS)
+
+kill: .venv/dev  ## kill -9 at 200 random moments while a file is saved
+	@SAPWOOD_KILLS=200 $(BIN)/python -m pytest tests/test_kill.py
 
 fuzzer: .venv/fuzzer  ## atheris on model files, for five minutes (ARGS="-max_total_time=3600" for more)
 	@mkdir -p build/corpus && cp -n tests/model/golden/*.sapwood build/corpus/
