@@ -55,16 +55,19 @@ class Forest:
         assert not self.combinations
         return [self._by_columns(tree) for tree in self.trees]
 
+    @cached_property
+    def _looked_up(self) -> dict[int, np.ndarray]:
+        """By feature: (1 + n_levels,), its values for a level that is missing, and for each level."""
+        lookups = {f: own for f, own in self.model.encoding.lookups.items() if len(own.columns) == 1}
+        return {f: own.read([np.arange(-1, own.n_levels[0])]) for f, own in lookups.items()}
+
     def _by_columns(self, tree: Tree) -> ColumnTree:
         encoding = self.model.encoding
         missing_left = tree.missing_left.astype(bool)
         column, levels = tree.feature.copy(), {}
-        for node in np.flatnonzero(tree.feature >= 0):
-            lookup = encoding.lookups.get(int(tree.feature[node]))
-            if lookup is None:
-                continue
+        for node in np.flatnonzero(np.isin(tree.feature, list(encoding.lookups))):
+            lookup, values = encoding.lookups[int(tree.feature[node])], self._looked_up[int(tree.feature[node])]
             column[node] = lookup.columns[0]
-            values = lookup.read([np.arange(-1, lookup.n_levels[0])])  # what is missing first
             if lookup.kind == NUMBER:
                 left = values <= tree.threshold[node]
             else:

@@ -62,12 +62,13 @@ def whole_counts(weights: np.ndarray) -> np.ndarray:
 
 def in_order(tree: ColumnTree) -> ColumnTree:
     """The same tree with its nodes in the order of a walk: a child comes after its parent, and nothing is out of reach."""
+    column, left, right = tree.column.tolist(), tree.left.tolist(), tree.right.tolist()
     order, open_ = [], [0]
     while open_:
         node = open_.pop()
         order.append(node)
-        if tree.column[node] >= 0:
-            open_ += [int(tree.right[node]), int(tree.left[node])]
+        if column[node] >= 0:
+            open_ += [right[node], left[node]]
     number = np.full(len(tree.column), -1, dtype=np.int32)
     number[order] = np.arange(len(order))
     leaf = tree.column[order] < 0
@@ -143,10 +144,10 @@ def _tree(number: int, tree: ColumnTree, binning: Binning, feature_of: Mapping[P
     feature, threshold = tree.column.astype(np.int32), np.where(tree.is_leaf, 0.0, tree.threshold)
     bins = np.zeros(n, dtype=np.int32)
     sets: list[np.ndarray] = []
-    for node in np.flatnonzero(~tree.is_leaf).tolist():
-        if node not in tree.levels:
-            bins[node] = np.searchsorted(binning.of(feature[node]), threshold[node], side="left")
-            continue
+    for column in np.unique(tree.column[~tree.is_leaf]).tolist():
+        own = tree.column == column
+        bins[own] = np.searchsorted(binning.of(column), threshold[own], side="left")
+    for node in sorted(tree.levels):
         feature[node], of_level = feature_of[number, node]
         left = np.zeros(256, dtype=bool)
         left[of_level[tree.levels[node]]] = True

@@ -43,7 +43,7 @@ def from_lightgbm(model: Any) -> Any:
 
     Parameters
     ----------
-    model : lightgbm.Booster, LGBMClassifier, LGBMRegressor, LGBMRanker, or the path of a model file
+    model : lightgbm.Booster, LGBMClassifier, LGBMRegressor, LGBMRanker, the path of a model file, or its text
 
     Returns
     -------
@@ -52,6 +52,8 @@ def from_lightgbm(model: Any) -> Any:
     booster = getattr(model, "booster_", model)
     if hasattr(booster, "model_to_string"):
         text = booster.model_to_string()
+    elif isinstance(model, str) and "\n" in model:
+        text = model
     else:
         with open(os.fspath(model), encoding="utf-8") as file:
             text = file.read()
