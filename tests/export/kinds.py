@@ -121,6 +121,11 @@ def _fit_numbers(estimator, make_y=lambda y: y, **arguments):
     return estimator.set_params(**FEW).fit(x, make_y(target(x)), **arguments)
 
 
+def _fit_deep():
+    x = frame(1000)
+    return BoostingRegressor(max_iter=4, max_leaf_nodes=100, min_samples_leaf=1, min_samples_level=1).fit(x, frame_target(x))
+
+
 def _fit_frame(**parameters):
     x = frame()
     return BoostingRegressor(**FEW, **parameters).fit(x, frame_target(x))
@@ -153,6 +158,7 @@ MAKERS = {
     "best round": lambda: _fit_numbers(BoostingClassifier(early_stopping=True, n_iter_no_change=2, learning_rate=1.0), _classes(2)),
     "ranker": lambda: _fit_numbers(BoostingRanker(), lambda y: np.digitize(y, [0, 1, 2]), group=[30] * 10),
     "sets of levels": lambda: _fit_frame(categorical_encoding="partition"),
+    "deep sets of levels": lambda: _fit_deep(),
     "one level": lambda: _fit_frame(categorical_encoding="onehot"),
     "means of levels": lambda: _fit_frame(categorical_encoding="target"),
     "counts": lambda: _fit_frame(categorical_encoding="count"),
@@ -169,6 +175,7 @@ NEW_ROWS = {
     "means of many levels": lambda: towns(300, seed=5),
 }
 CATEGORIES = (
+    "deep sets of levels",
     "sets of levels",
     "one level",
     "means of levels",

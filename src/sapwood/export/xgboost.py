@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -88,9 +89,11 @@ class XGBoost(Exporter):
 
 def _tree(number: int, tree: ColumnTree, n_columns: int) -> dict[str, Any]:
     """Of a category, what no set names goes left: the children of its splits change places, and the set has what went left here."""
-    tree, n, leaf = tree.turned, len(tree.column), tree.is_leaf
+    tree = tree.turned
+    swap = np.array([node in tree.levels for node in range(len(tree.column))])
+    tree = _side_by_side(replace(tree, left=np.where(swap, tree.right, tree.left), right=np.where(swap, tree.left, tree.right)))
+    n, leaf, left, right = len(tree.column), tree.is_leaf, tree.left, tree.right
     swap = np.array([node in tree.levels for node in range(n)])
-    left, right = np.where(swap, tree.right, tree.left), np.where(swap, tree.left, tree.right)
     conditions = np.where(leaf, tree.value[:, 0], 0.0).astype(np.float32)
     inner = ~leaf & ~swap
     conditions[inner] = first_above(tree.threshold[inner])
@@ -118,6 +121,15 @@ def _tree(number: int, tree: ColumnTree, n_columns: int) -> dict[str, Any]:
         "sum_hessian": tree.count.astype(np.float32).tolist(),
         "tree_param": {"num_deleted": "0", "num_feature": str(n_columns), "num_nodes": str(n), "size_leaf_vector": "1"},
     }
+
+
+def _side_by_side(tree: ColumnTree) -> ColumnTree:
+    """The same tree with its nodes numbered level by level: XGBoost expects a right child right after the left one."""
+    order = [0]
+    for node in order:  # grows meanwhile
+        if tree.column[node] >= 0:
+            order += [int(tree.left[node]), int(tree.right[node])]
+    return tree.take(order)
 
 
 def first_above(thresholds: np.ndarray) -> np.ndarray:

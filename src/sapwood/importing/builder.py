@@ -69,13 +69,7 @@ def in_order(tree: ColumnTree) -> ColumnTree:
         order.append(node)
         if column[node] >= 0:
             open_ += [right[node], left[node]]
-    number = np.full(len(tree.column), -1, dtype=np.int32)
-    number[order] = np.arange(len(order))
-    leaf = tree.column[order] < 0
-    arrays = {name: getattr(tree, name)[order] for name in ("column", "threshold", "missing_left", "value", "gain", "count")}
-    children = {name: np.where(leaf, -1, number[getattr(tree, name)[order]]).astype(np.int32) for name in ("left", "right")}
-    levels = {int(number[node]): left for node, left in tree.levels.items() if number[node] >= 0}
-    return ColumnTree(**arrays, **children, levels=levels)
+    return tree.take(order)
 
 
 class _Feature:

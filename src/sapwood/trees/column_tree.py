@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -31,6 +32,16 @@ class ColumnTree:
 
     def with_value(self, value: np.ndarray) -> ColumnTree:
         return replace(self, value=value)
+
+    def take(self, order: Sequence[int]) -> ColumnTree:
+        """The same tree with these nodes in this order: the root, and all that can be reached from it."""
+        number = np.full(len(self.column), -1, dtype=np.int32)
+        number[order] = np.arange(len(order))
+        leaf = self.is_leaf[order]
+        arrays = {name: getattr(self, name)[order] for name in ("column", "threshold", "missing_left", "value", "gain", "count")}
+        children = {name: np.where(leaf, -1, number[getattr(self, name)[order]]).astype(np.int32) for name in ("left", "right")}
+        levels = {int(number[node]): left for node, left in self.levels.items() if number[node] >= 0}
+        return ColumnTree(**arrays, **children, levels=levels)
 
     @property
     def turned(self) -> ColumnTree:
