@@ -40,6 +40,12 @@ def load_flights(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     return X, y.astype(np.float64)
 
 
+def load_survival(folder: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """X float32, categories as their codes; y times, negative where censored."""
+    X, y = _load(folder, name)
+    return X, np.where(y[:, 1] > 0, y[:, 0], -y[:, 0]).astype(np.float64)
+
+
 def load_queries(folder: Path) -> tuple[np.ndarray, np.ndarray, Queries]:
     """The ranking table: X float32, relevances, and which rows belong together. Both of its parts have a query 1."""
     frame, y, info = load_frame(folder, "lambdarank_lgb")

@@ -15,7 +15,7 @@
 namespace sapwood {
 
 inline constexpr int kSetRows = 64;    // of a block: two vectors
-inline constexpr int kSetLeaves = 64;  // the most leaves of a tree
+inline constexpr int kSetLeaves = 64;  // the most leaves of a tree; more are found in parts
 inline constexpr int kPlaneLeaves = 8;
 
 typedef int8_t i8x32 __attribute__((vector_size(32)));
@@ -99,6 +99,22 @@ inline void find_set_leaves(const Strike* strikes, const int64_t* plane_begin, i
     const uint8_t base = uint8_t(kPlaneLeaves * p);
     for (int i = 0; i < kSetRows; ++i) {
       const uint8_t here = uint8_t(plane_leaf[i] + base);
+      leaf[i] = leaf[i] < here ? leaf[i] : here;
+    }
+  }
+}
+
+// The same for any number of leaves, 64 at a time: a row's own is in the first part where one is left.
+//   leaf  (kSetRows,) uint16   OUT
+template <class Strike, class Ask>
+inline void find_many_leaves(const Strike* strikes, const int64_t* plane_begin, int n_planes, Ask&& ask, uint16_t* leaf) {
+  constexpr int kPlanes = kSetLeaves / kPlaneLeaves;
+  for (int i = 0; i < kSetRows; ++i) leaf[i] = 0xffff;
+  for (int p = 0; p < n_planes; p += kPlanes) {
+    alignas(32) uint8_t part[kSetRows];
+    find_set_leaves(strikes, plane_begin + p, n_planes - p < kPlanes ? n_planes - p : kPlanes, ask, part);
+    for (int i = 0; i < kSetRows; ++i) {
+      const uint16_t here = part[i] < 128 ? uint16_t(p * kPlaneLeaves + part[i]) : uint16_t(0xffff);
       leaf[i] = leaf[i] < here ? leaf[i] : here;
     }
   }

@@ -13,9 +13,11 @@ namespace sapwood {
 namespace {
 
 constexpr int kRows = kSetRows;
-constexpr int kMaxCuts = 254;  // so that bins, and one for missing values, fit a byte
-constexpr int kMaxLevels = 8;  // of a symmetric tree: its leaves are numbered by a byte
-constexpr int kFewRows = 16;   // below that, walking is faster than preparing a block
+constexpr int kMaxCuts = 254;     // so that bins, and one for missing values, fit a byte
+constexpr int kMaxLevels = 8;     // of a symmetric tree: its leaves are numbered by a byte
+constexpr int kManyLeaves = 512;  // of a tree above which walking is faster than asking every node
+constexpr int kTogether = 8;      // rows that walk together
+constexpr int kFewRows = 16;      // below that, walking is faster than preparing a block
 
 // For each byte all ones if it is not in the set.
 //   codes  (32,), with the highest bit flipped   IN
@@ -118,23 +120,20 @@ Scorer::Scorer(const Trees& trees, int n_features, int n_outputs)
     if (c.empty()) continue;
     std::sort(c.begin(), c.end());
     c.erase(std::unique(c.begin(), c.end()), c.end());
-    if (c.size() > kMaxCuts) strikes_ = false;
+    if (c.size() > kMaxCuts) binned_ = false;
     index_of_[f] = int(used_.size());
     used_.push_back(f);
     cuts_.insert(cuts_.end(), c.begin(), c.end());
     cuts_begin_.push_back(int64_t(cuts_.size()));
   }
-  for (int64_t t = 0; t < trees.n_trees; ++t) {
-    const int64_t n_leaves = (begin_[t + 1] - begin_[t] + 1) / 2;
-    if (n_leaves > kSetLeaves && !symmetric_levels(nodes_.data() + begin_[t], begin_[t + 1] - begin_[t])) strikes_ = false;
-  }
-  if (used_.size() > 65535) strikes_ = false;
-  if (!strikes_) return;
+  if (used_.size() > 65535) binned_ = false;
+  if (!binned_) return;
 
   leaf_begin_.push_back(0);
   tree_plane_.push_back(0);
   plane_begin_.push_back(0);
   level_begin_.push_back(0);
+  step_begin_.push_back(0);
   for (int64_t t = 0; t < trees.n_trees; ++t) {
     const Walk* nodes = nodes_.data() + begin_[t];
     const int n = int(begin_[t + 1] - begin_[t]);
@@ -151,11 +150,15 @@ Scorer::Scorer(const Trees& trees, int n_features, int n_outputs)
     const LeafNumbers numbers(n, [&](int i) { return std::pair(nodes[i].feature < 0 ? -1 : nodes[i].left, nodes[i].right); });
     const int64_t leaves_at = leaf_begin_.back();
     leaf_values_.resize((leaves_at + numbers.count[0]) * stride_);
-    std::vector<Strike> planes[kSetLeaves / kPlaneLeaves];
+    const bool walks = n_levels == 0 && numbers.count[0] > kManyLeaves;
+    if (walks) add_steps(t, numbers);
+    step_begin_.push_back(int64_t(step_list_.size()));
+    const int n_planes = n_levels > 0 || walks ? 0 : (numbers.count[0] + kPlaneLeaves - 1) / kPlaneLeaves;
+    std::vector<std::vector<Strike>> planes(n_planes);
     for (int i = 0; i < n; ++i) {
       if (nodes[i].feature < 0) {
         std::copy_n(&values_[(begin_[t] + i) * n_values_], n_values_, &leaf_values_[(leaves_at + numbers.first[i]) * stride_]);
-      } else if (n_levels == 0) {
+      } else if (n_planes > 0) {
         Strike condition = strike(nodes[i]);
         numbers.visit_planes(nodes[i].left, [&](int plane, uint8_t leaves) {
           condition.leaves = leaves;
@@ -164,12 +167,50 @@ Scorer::Scorer(const Trees& trees, int n_features, int n_outputs)
       }
     }
     leaf_begin_.push_back(leaves_at + numbers.count[0]);
-    const int n_planes = n_levels > 0 ? 0 : (numbers.count[0] + kPlaneLeaves - 1) / kPlaneLeaves;
     for (int p = 0; p < n_planes; ++p) {
       strike_list_.insert(strike_list_.end(), planes[p].begin(), planes[p].end());
       plane_begin_.push_back(int64_t(strike_list_.size()));
     }
     tree_plane_.push_back(tree_plane_.back() + n_planes);
+  }
+}
+
+void Scorer::add_steps(int64_t tree, const LeafNumbers& numbers) {
+  const int64_t first = int64_t(step_list_.size());
+  for (int64_t i = begin_[tree]; i < begin_[tree + 1]; ++i) {
+    const Walk& node = nodes_[i];
+    const int32_t own = int32_t(first + i - begin_[tree]);
+    step_leaf_.push_back(uint32_t(numbers.first[i - begin_[tree]]));
+    if (node.feature < 0) {
+      step_list_.push_back({0, 0, 0, -1, own, own});
+      continue;
+    }
+    const int used = index_of_[node.feature];
+    const double *c = cuts_.data() + cuts_begin_[used], *end = cuts_.data() + cuts_begin_[used + 1];
+    const int8_t bin = int8_t(std::lower_bound(c, end, node.threshold) - c - 128);
+    const int8_t missing = node.missing_left ? int8_t(end - c + 1 - 128) : bin;
+    step_list_.push_back({uint16_t(used), bin, missing, node.set, int32_t(first) + node.left, int32_t(first) + node.right});
+  }
+}
+
+// The leaves of a block of rows in a large tree, numbered from left to right.
+void Scorer::walk_block(int64_t tree, const uint8_t* block, uint32_t* leaf) const {
+  const Step* steps = step_list_.data();
+  for (int row = 0; row < kRows; row += kTogether) {
+    int32_t at[kTogether], moved = 1;
+    for (int32_t& a : at) a = int32_t(step_begin_[tree]);
+    while (moved) {
+      moved = 0;
+      for (int k = 0; k < kTogether; ++k) {
+        const Step& s = steps[at[k]];
+        const int8_t x = int8_t(block[size_t(s.feature) * kRows + row + k]);
+        const bool left = s.set < 0 ? (x <= s.bin) | (x == s.missing) : sets_[s.set].has(uint8_t(x) ^ 0x80);
+        const int32_t next = left ? s.left : s.right;
+        moved |= next ^ at[k];
+        at[k] = next;
+      }
+    }
+    for (int k = 0; k < kTogether; ++k) leaf[row + k] = step_leaf_[at[k]];
   }
 }
 
@@ -210,6 +251,21 @@ int64_t Scorer::walk(int64_t tree, const double* row) const {
   return i;
 }
 
+// The leaves of a few rows, (n, n_features): one step of each in turn.
+void Scorer::walk_together(int64_t tree, const double* rows, int n, int64_t* leaf) const {
+  const Walk* nodes = nodes_.data() + begin_[tree];
+  std::fill(leaf, leaf + n, 0);
+  for (bool moved = nodes[0].feature >= 0; moved;) {
+    moved = false;
+    for (int r = 0; r < n; ++r) {
+      const Walk& node = nodes[leaf[r]];
+      if (node.feature < 0) continue;
+      leaf[r] = goes_left(node, rows[r * n_features_ + node.feature]) ? node.left : node.right;
+      moved = true;
+    }
+  }
+}
+
 void Scorer::load(const Table& table, int64_t begin, int64_t n, std::vector<double>& columns) const {
   columns.resize(size_t(n_features_) * n);
   with_number(table.type, [&](auto zero) {
@@ -232,23 +288,29 @@ void Scorer::decide(int64_t tree, const double* columns, int64_t n, uint8_t* lef
 template <class Source>
 void Scorer::add_walking(const Source& source, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const {
   double few[256];
-  std::vector<double> many(n_features_ > 256 ? n_features_ : 0);
-  double* row = n_features_ > 256 ? many.data() : few;
-  std::fill(row, row + n_features_, empty(source));
-  for (int64_t i = begin; i < end; ++i) {
-    load_row(source, i, row);
-    double* sums = out + i * n_outputs_;
+  const int64_t n_together = std::min<int64_t>(end - begin, kTogether), size = n_together * n_features_;
+  std::vector<double> many(size > 256 ? size : 0);
+  double* rows = size > 256 ? many.data() : few;
+  std::fill(rows, rows + size, empty(source));
+  for (int64_t i = begin; i < end; i += n_together) {
+    const int n = int(std::min(n_together, end - i));
+    for (int r = 0; r < n; ++r) load_row(source, i + r, rows + r * n_features_);
     for (int64_t t = first; t < last; ++t) {
-      const double* values = values_.data() + (begin_[t] + walk(t, row)) * n_values_;
-      double* to = n_values_ == 1 ? sums + t % n_outputs_ : sums;
-      for (int k = 0; k < n_values_; ++k) to[k] += values[k];
+      int64_t leaf[kTogether];
+      n == 1 ? void(leaf[0] = walk(t, rows)) : walk_together(t, rows, n, leaf);
+      for (int r = 0; r < n; ++r) {
+        const double* values = values_.data() + (begin_[t] + leaf[r]) * n_values_;
+        double* to = out + (i + r) * n_outputs_ + (n_values_ == 1 ? t % n_outputs_ : 0);
+        for (int k = 0; k < n_values_; ++k) to[k] += values[k];
+      }
     }
-    unload_row(source, i, row);
+    for (int r = 0; r < n; ++r) unload_row(source, i + r, rows + r * n_features_);
   }
 }
 
 // Adds the values of the leaves that n rows reach in a tree. Sums are (n_outputs, kRows) where a leaf has one value, else (kRows, stride).
-void Scorer::add_leaves(int64_t tree, const uint8_t* leaf, int n, double* sums) const {
+template <class Leaf>
+void Scorer::add_leaves(int64_t tree, const Leaf* leaf, int n, double* sums) const {
   const double* values = leaf_values_.data() + leaf_begin_[tree] * stride_;
   if (n_values_ == 1) {
     double* s = sums + tree % n_outputs_ * kRows;
@@ -257,7 +319,7 @@ void Scorer::add_leaves(int64_t tree, const uint8_t* leaf, int n, double* sums) 
   }
   for (int i = 0; i < n; ++i) {
     double* s = sums + i * stride_;
-    const double* v = values + leaf[i] * stride_;
+    const double* v = values + int64_t(leaf[i]) * stride_;
     for (int k = 0; k < stride_; k += 4) store4(s + k, load4(s + k) + load4(v + k));
   }
 }
@@ -295,7 +357,7 @@ void Scorer::bin_block(const Lines& rows, int64_t at, int n, uint8_t* block, uin
 }
 
 template <class Source>
-void Scorer::add_striking(const Source& source, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const {
+void Scorer::add_blocks(const Source& source, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const {
   const int n_used = int(used_.size());
   std::vector<uint8_t> block(size_t(std::max(1, n_used)) * kRows);
   std::vector<uint8_t> missing(n_used);
@@ -324,6 +386,20 @@ void Scorer::add_striking(const Source& source, int64_t begin, int64_t end, int6
       }
     };
     for (int64_t t = first; t < last; ++t) {
+      const int n_planes = int(tree_plane_[t + 1] - tree_plane_[t]);
+      const int64_t* planes = plane_begin_.data() + tree_plane_[t];
+      if (step_begin_[t] < step_begin_[t + 1]) {
+        uint32_t leaf[kRows];
+        walk_block(t, block.data(), leaf);
+        add_leaves(t, leaf, n, sums.data());
+        continue;
+      }
+      if (n_planes > kSetLeaves / kPlaneLeaves) {
+        alignas(32) uint16_t leaf[kRows];
+        find_many_leaves(strike_list_.data(), planes, n_planes, ask, leaf);
+        add_leaves(t, leaf, n, sums.data());
+        continue;
+      }
       alignas(32) uint8_t leaf[kRows];
       if (level_begin_[t] < level_begin_[t + 1]) {
         i8x32 a = fill32(0), b = a;
@@ -335,7 +411,7 @@ void Scorer::add_striking(const Source& source, int64_t begin, int64_t end, int6
         std::memcpy(leaf, &a, sizeof a);
         std::memcpy(leaf + 32, &b, sizeof b);
       }
-      find_set_leaves(strike_list_.data(), plane_begin_.data() + tree_plane_[t], int(tree_plane_[t + 1] - tree_plane_[t]), ask, leaf);
+      find_set_leaves(strike_list_.data(), planes, n_planes, ask, leaf);
       add_leaves(t, leaf, n, sums.data());
     }
     for (int k = 0; k < n_outputs_; ++k) {
@@ -355,7 +431,7 @@ void Scorer::add_any(const Source& source, int64_t n_rows, int64_t first, int64_
   parallel(n_threads, n_tasks, [&](int, Tasks& tasks) {
     for (int64_t task; (task = tasks.claim()) >= 0;) {
       const int64_t begin = task * rows, end = std::min(n_rows, begin + rows);
-      strikes_ ? add_striking(source, begin, end, first, last, out) : add_walking(source, begin, end, first, last, out);
+      binned_ ? add_blocks(source, begin, end, first, last, out) : add_walking(source, begin, end, first, last, out);
     }
   });
 }

@@ -1,13 +1,15 @@
 // Sums the leaf values that rows reach in a list of trees.
 //
-// Trees of up to 64 leaves are scored by sets of leaves: see leafsets.hpp. A symmetric tree, with one condition for each of at most eight
-// levels, is a table: the answers are the bits of the leaf's number. Larger trees, and a few rows at a time, walk from node to node.
+// Trees of up to 512 leaves are scored by sets of leaves: see leafsets.hpp. A symmetric tree, with one condition for each of at most eight
+// levels, is a table: the answers are the bits of the leaf's number. In larger trees eight rows at a time walk from node to node, so that
+// nobody waits for one row's next node; a few rows walk alone.
 // A category's value is the number of its level; a node on it asks whether that is in a set, 32 rows at a time by looking bits up.
 #pragma once
 #include <cstdint>
 #include <utility>
 #include <vector>
 
+#include "leafsets.hpp"
 #include "levels.hpp"
 #include "sparse.hpp"
 
@@ -89,18 +91,29 @@ class Scorer {
     int32_t set;  // or -1
     uint8_t missing_left;
   };
+  // A node of a large tree, by bins. A leaf leads to itself.
+  struct Step {
+    uint16_t feature;     // among those used
+    int8_t bin, missing;  // less 128: up to this bin, and in this one, rows go left
+    int32_t set;          // or -1
+    int32_t left, right;  // in the list of all steps
+  };
   // The levels of a symmetric tree of at most eight; else 0.
   int symmetric_levels(const Walk* nodes, int64_t n) const;
   bool same_question(const Walk& a, const Walk& b) const;
   bool goes_left(const Walk& node, double x) const;
   int64_t walk(int64_t tree, const double* row) const;
-  void add_leaves(int64_t tree, const uint8_t* leaf, int n, double* sums) const;
+  void walk_together(int64_t tree, const double* rows, int n, int64_t* leaf) const;
+  void add_steps(int64_t tree, const LeafNumbers& numbers);
+  void walk_block(int64_t tree, const uint8_t* block, uint32_t* leaf) const;
+  template <class Leaf>
+  void add_leaves(int64_t tree, const Leaf* leaf, int n, double* sums) const;
   template <class Source>
   void add_any(const Source& source, int64_t n_rows, int64_t first, int64_t last, int n_threads, double* out) const;
   template <class Source>
   void add_walking(const Source& source, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const;
   template <class Source>
-  void add_striking(const Source& source, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const;
+  void add_blocks(const Source& source, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const;
   // The bins of n rows from `at` on, kSetRows to a used feature; `missing` is set where any is.
   void bin_block(const Table& table, int64_t at, int n, uint8_t* block, uint8_t* missing) const;
   void bin_block(const Lines& rows, int64_t at, int n, uint8_t* block, uint8_t* missing) const;
@@ -108,7 +121,7 @@ class Scorer {
   int n_features_, n_outputs_;
   int n_values_;                // of a leaf
   int stride_;                  // the same in whole vectors, where there are several
-  bool strikes_ = true;         // whether all trees are small enough
+  bool binned_ = true;          // whether the bins of all features fit bytes
   std::vector<int64_t> begin_;  // of each tree's nodes
   std::vector<Walk> nodes_;
   std::vector<double> values_;     // (n_nodes, n_values)
@@ -122,6 +135,9 @@ class Scorer {
   std::vector<int64_t> tree_plane_;   // (n_trees + 1,) first plane of each tree
   std::vector<Strike> level_list_;    // conditions of symmetric trees, from the root down
   std::vector<int64_t> level_begin_;  // (n_trees + 1,)
+  std::vector<Step> step_list_;       // of large trees
+  std::vector<uint32_t> step_leaf_;   // of each step that is a leaf: its number from left to right
+  std::vector<int64_t> step_begin_;   // (n_trees + 1,)
   std::vector<double> leaf_values_;   // (n_leaves, stride), left to right
   std::vector<int64_t> leaf_begin_;
 };

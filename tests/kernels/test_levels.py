@@ -155,7 +155,7 @@ class TestTrees:
 
 
 class TestScorer:
-    @pytest.mark.parametrize("n_leaves, n_rows", [(2, 40), (30, 100), (64, 5), (64, 70), (90, 40)])
+    @pytest.mark.parametrize("n_leaves, n_rows", [(2, 40), (30, 100), (64, 5), (64, 70), (90, 40), (600, 70)])
     @pytest.mark.parametrize("n_levels", [1, 2, 9, 128, 129, 255])
     def test_sets_are_looked_up(self, kernels, n_leaves, n_rows, n_levels):
         rng = np.random.default_rng(n_leaves + n_levels)

@@ -66,7 +66,8 @@ def check(kernels, trees, x, n_outputs=1, first=0, last=None, n_threads=1, n_lev
 
 
 class TestScorer:
-    @pytest.mark.parametrize("n_leaves", [1, 2, 7, 8, 9, 16, 31, 33, 63, 64, 65, 300])  # planes of eight; above 64, walking
+    # Planes of eight, parts of 64; above 512, walking.
+    @pytest.mark.parametrize("n_leaves", [1, 2, 7, 8, 9, 31, 33, 64, 65, 128, 300, 511, 512, 513, 900])
     def test_trees_of_any_size(self, kernels, n_leaves):
         rng = np.random.default_rng(n_leaves)
         x = table(rng, 70, 6)
@@ -154,7 +155,7 @@ class TestScorer:
         x[::2, 0] = 1.0
         check(kernels, [random_tree(rng, 30, 2, np.array([0.0, 1.0, 2.0])) for _ in range(10)], x)
 
-    @pytest.mark.parametrize("n_leaves", [20, 100])
+    @pytest.mark.parametrize("n_leaves", [20, 100, 600])
     def test_threads_leave_no_trace(self, kernels, n_leaves):
         rng = np.random.default_rng(8)
         x = table(rng, 5000, 4)
@@ -168,7 +169,7 @@ class TestScorer:
             np.testing.assert_array_equal(sums[threaded], sums[0])
             np.testing.assert_array_equal(leaves[threaded], leaves[0])
 
-    @pytest.mark.parametrize("n_leaves", [1, 8, 31, 64, 100])  # above 64, walking
+    @pytest.mark.parametrize("n_leaves", [1, 8, 31, 64, 100, 600])
     @pytest.mark.parametrize("n_outputs", [2, 3, 4, 5, 8, 26])  # whole vectors of four, and not
     def test_a_value_for_each_output(self, kernels, n_leaves, n_outputs):
         rng = np.random.default_rng(n_leaves)
