@@ -260,8 +260,8 @@ def report(results: Results) -> list[str]:
     return [
         "## Losses",
         "",
-        f"Test metrics, mean (standard deviation) over seeds: {ROUNDS} rounds, {LEAVES} leaves, {SURVIVAL_LEAVES} for survival. Tables are made "
-        f"up, but for rotterdam and gbsg ({REAL_SPLITS} splits).",
+        f"Test metrics, mean (standard deviation) over seeds: {ROUNDS} rounds, {LEAVES} leaves, {SURVIVAL_LEAVES} for survival. Tables are "
+        f"made up, but for rotterdam and gbsg ({REAL_SPLITS} splits).",
         "",
         *table(["", "ours", "theirs", "", "ours - theirs", "its standard error", "better is"], rows),
         "",
