@@ -178,7 +178,7 @@ class TestEstimators:
 
     def test_what_other_formats_cannot_say(self):
         with pytest.raises(ExportError, match=r"cannot express calendar parts of datetimes \(of when\)"):
-            regressor().fit(frames()["pandas"], Y).export("c")
+            regressor().fit(frames()["pandas"], Y).export("lightgbm")
 
     def test_going_on(self):
         table = frames()["pandas"]

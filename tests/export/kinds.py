@@ -111,6 +111,28 @@ def _fit_dates():
     return BoostingRegressor(**FEW).fit(x, x["when"].dt.day_of_week.fillna(9) + x["member"] * x["count"])
 
 
+def moments(n_rows=N_ROWS, seed=0, zone=None):
+    """Far apart, and with microseconds."""
+    rng = np.random.default_rng(seed)
+    when = pd.Series(pd.to_datetime(rng.integers(-(10**15), 4 * 10**15, n_rows), unit="us"))
+    when = when if zone is None else when.dt.tz_localize(zone)
+    return pd.DataFrame({"size": rng.normal(size=n_rows), "when": when.where(rng.random(n_rows) > 0.1)})
+
+
+ALL_PARTS = ["year", "quarter", "month", "week", "day", "dayofyear", "weekday", "hour", "minute", "second"]
+
+
+def _fit_moments(zone=None):
+    x = moments(600, zone=zone)
+    y = (
+        x["when"].dt.day_of_week.fillna(3)
+        + x["when"].dt.hour.fillna(0) / 9
+        + x["when"].dt.day.fillna(0) % 3
+        + x["when"].dt.month.fillna(0) % 5
+    )
+    return BoostingRegressor(max_iter=30, max_leaf_nodes=12, min_samples_leaf=2, datetime_features=ALL_PARTS).fit(x, y)
+
+
 def _fit_towns(encoding):
     x = towns(1000)
     return BoostingClassifier(**FEW, categorical_encoding=encoding).fit(x, np.sin(_town_number(x)) + x["size"] > 0)
@@ -164,6 +186,8 @@ MAKERS = {
     "counts": lambda: _fit_frame(categorical_encoding="count"),
     "an array with categories": _fit_codes,
     "dates and bools": _fit_dates,
+    "calendar": _fit_moments,
+    "calendar ahead of UTC": lambda: _fit_moments("+05:30"),
     "many levels": lambda: _fit_towns("partition"),
     "means of many levels": lambda: _fit_towns("auto"),
     "combinations": lambda: _fit_frame(categorical_encoding="target", max_combination=2),
@@ -171,9 +195,12 @@ MAKERS = {
 NEW_ROWS = {
     "an array with categories": lambda: codes(200, seed=4) + [0, 0, 0, 0, 3],  # levels that were not there
     "dates and bools": lambda: dates(200, seed=5),
+    "calendar": lambda: moments(300, seed=5),
+    "calendar ahead of UTC": lambda: moments(300, seed=5, zone="+05:30"),
     "many levels": lambda: towns(300, seed=5),
     "means of many levels": lambda: towns(300, seed=5),
 }
+CALENDARS = ("calendar", "calendar ahead of UTC")
 CATEGORIES = (
     "deep sets of levels",
     "sets of levels",

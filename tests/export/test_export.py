@@ -29,3 +29,16 @@ class TestWhatTreesDoNotKnow:
 def test_own_missing_values(format):
     with pytest.raises(ExportError, match=rf"format='{format}' cannot express missing=\[-3.0, 0.0, 99.0\]: use 'c' or 'onnx'"):
         kinds.fitted("own missing values").export(format)
+
+
+@pytest.mark.parametrize("format", [name for name in EXPORTERS if name != "c"])
+def test_calendar_parts(format):
+    with pytest.raises(ExportError, match=rf"format='{format}' cannot express calendar parts of datetimes \(of when\): use 'c'"):
+        kinds.fitted("calendar").export(format)
+
+
+def test_clocks_that_change():
+    x = kinds.moments(zone="Europe/Berlin")
+    model = BoostingRegressor(max_iter=2, datetime_features=["hour"]).fit(x, x["when"].dt.hour.fillna(0))
+    with pytest.raises(ExportError, match="calendar parts of 'when' on the clocks of Europe/Berlin: convert the column to UTC"):
+        model.export("c")

@@ -14,7 +14,7 @@ from sapwood.export.xgboost import first_above
 from tests.export import kinds
 
 PEERS = ("treelite", "lightgbm", "xgboost")
-EXPRESSIBLE = [kind for kind in kinds.MAKERS if kind not in ("combinations", "quantiles", "own missing values")]
+EXPRESSIBLE = [kind for kind in kinds.MAKERS if kind not in ("combinations", "quantiles", "own missing values", *kinds.CALENDARS)]
 
 
 def flat(predicted):

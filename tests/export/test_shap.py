@@ -11,7 +11,7 @@ with warnings.catch_warnings():  # its own
     warnings.simplefilter("ignore")
     import shap
 
-NUMBERS = [kind for kind in kinds.MAKERS if kind not in (*kinds.CATEGORIES, "own missing values")]
+NUMBERS = [kind for kind in kinds.MAKERS if kind not in (*kinds.CATEGORIES, *kinds.CALENDARS, "own missing values")]
 
 
 def values_of(explainer, x):

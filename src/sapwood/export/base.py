@@ -28,12 +28,10 @@ class Exporter:
 
     name: ClassVar[str]
     knows_absent: ClassVar[bool] = False  # whether values that mean missing are found in what is exported
+    knows_calendar: ClassVar[bool] = False  # whether it finds the parts of datetimes
 
     def __init__(self, forest: Forest, classes: Sequence[Any] | None = None) -> None:
         self.forest, self.classes = forest, classes
-        if forest.calendar_parts:
-            name = forest.column_names[forest.model.encoding.columns_of(forest.calendar_parts[0])[0]]
-            raise self.refuse(f"calendar parts of datetimes (of {name})", "fit without datetime_features, on columns that hold the parts")
 
     def make(self) -> Any:
         raise TypeError(f"{type(self).__name__} does not say what it makes")

@@ -9,192 +9,35 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
+
 from sapwood.data.columns import Kind
+from sapwood.encoding.calendar import FIXED, offsets
 from sapwood.encoding.lookup import Lookup
 from sapwood.export.base import Exporter, ExportError
+from sapwood.export.c_pieces import (
+    ABSENT,
+    CALENDAR,
+    CALENDAR_PARTS,
+    CONSTANT,
+    EXP,
+    FEATURES,
+    HEAD,
+    LEVELS,
+    LINKS,
+    LOOK_UP,
+    LOOKED_UP,
+    MEMBER,
+    MORE_CLASSES,
+    PARTED,
+    RAW,
+    TWO_CLASSES,
+    WALK,
+)
 from sapwood.export.forest import Forest
 
 PER_LINE = 6
-
-HEAD = """\
-/* A Sapwood model: {n_trees} trees, {n_columns} columns, {n_outputs} output(s), loss {loss}, link {link}.
-
-   void {name}_raw(const double *x, double *out);      raw predictions of a row
-   void {name}_predict(const double *x, double *out);  what they stand for{what}
-{more}
-   x has {n_columns} numbers, in the order of {name}_columns; out has {n_outputs}. NAN is missing. Times are microseconds{codes}.
-   Build it as it is: cc -std=c99 -O2 -c {name}.c. Sums and functions are those of the library, to the last bit, where the compiler keeps to
-   IEEE arithmetic (no -ffast-math, no contraction).
-*/
-#include <math.h>
-#include <stdint.h>
-#include <string.h>
-"""
-
-WALK = """
-/* A node of a tree: x <= threshold goes left; of a category, the members of a set. A leaf has feature -1; its values begin at `left`. */
-typedef struct {{
-  double threshold;
-  int feature, left, right, set;
-  unsigned char missing_left;
-}} Node;
-
-static int goes_left(const Node *node, double x) {{
-  if (x != x) return node->missing_left;
-{member}  return x <= node->threshold;
-}}
-"""
-
-MEMBER = "  if (node->set >= 0) return (int)(sets[node->set * 8 + ((int)x >> 5)] >> ((int)x & 31)) & 1;\n"
-
-LOOK_UP = """
-/* What is looked up for combinations of levels. */
-typedef struct {
-  int feature, n_columns, n_keys;
-  const int *columns, *n_levels;
-  const int64_t *keys;
-  const double *values;
-  double other;
-} Lookup;
-
-static double look_up(const Lookup *own, const double *x) {
-  int64_t key = 0;
-  int i, low = 0, high = own->n_keys;
-  for (i = 0; i < own->n_columns; ++i) {
-    const double code = x[own->columns[i]];
-    const int known = code >= 0 && code < own->n_levels[i];
-    key = key * (own->n_levels[i] + 1) + (known ? (int64_t)code + 1 : 0);
-  }
-  while (low < high) {
-    const int middle = low + (high - low) / 2;
-    if (own->keys[middle] < key) low = middle + 1; else high = middle;
-  }
-  return low < own->n_keys && own->keys[low] == key ? own->values[low] : own->other;
-}
-"""
-
-RAW = """
-void {name}_raw(const double *x, double *out) {{
-  int i, k;
-{features}  for (k = 0; k < {n_outputs}; ++k) out[k] = base_score[k];
-  for (i = 0; i < {n_trees}; ++i) {{
-    const Node *node = nodes + roots[i];
-    while (node->feature >= 0) node = nodes + (goes_left(node, {x}[node->feature]) ? node->left : node->right);
-    {add}
-  }}
-}}
-"""
-
-FEATURES = """\
-  double features[{n_features}];
-  memcpy(features, x, {n_columns} * sizeof *x);
-"""
-LOOKED_UP = "  for (i = 0; i < {n}; ++i) features[lookups[i].feature] = look_up(lookups + i, x);\n"
-ABSENT = """\
-  for (i = 0; i < {n_columns}; ++i) {{
-    for (k = 0; k < {n}; ++k) features[i] = x[i] == absent[k] ? NAN : features[i];
-  }}
-"""
-
-CONSTANT = """
-void {name}_raw(const double *x, double *out) {{
-  int k;
-  (void)x;
-  for (k = 0; k < {n_outputs}; ++k) out[k] = base_score[k];
-}}
-"""
-
-EXP = """
-/* e^x to about one unit in the last place, for x from -708 to 708. */
-static double exponential(double x) {
-  double n, r, r2, r4, r8, a, b, c, p, shifted;
-  uint64_t bits, exponent;
-  const double magic = 6755399441055744.0; /* 1.5 * 2^52 leaves no room for a fraction */
-  if (!(x > -708.0)) x = -708.0;
-  if (!(x < 708.0)) x = 708.0;
-  n = (x * 1.4426950408889634 + magic) - magic;
-  r = (x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
-  r2 = r * r, r4 = r2 * r2, r8 = r4 * r4;
-  a = (1.0 + r) + r2 * (0.5 + r * (1.0 / 6.0));
-  b = (1.0 / 24.0 + r * (1.0 / 120.0)) + r2 * (1.0 / 720.0 + r * (1.0 / 5040.0));
-  c = (1.0 / 40320.0 + r * (1.0 / 362880.0)) + r2 * (1.0 / 3628800.0 + r * (1.0 / 39916800.0));
-  p = (a + r4 * b) + r8 * (c + r4 * (1.0 / 479001600.0));
-  shifted = n + magic;
-  memcpy(&exponent, &shifted, sizeof exponent);
-  memcpy(&bits, &magic, sizeof bits);
-  exponent -= bits;
-  memcpy(&bits, &p, sizeof bits);
-  bits += exponent << 52;
-  memcpy(&p, &bits, sizeof p);
-  return p;
-}
-"""
-
-LINKS = {
-    "identity": "",
-    "log": "  for (k = 0; k < {n}; ++k) out[k] = exponential(out[k]);\n",
-    "logit": """\
-  for (k = 0; k < {n}; ++k) {{
-    const double e = exponential(-fabs(out[k])), inverse = 1.0 / (1.0 + e);
-    out[k] = out[k] >= 0 ? inverse : e * inverse;
-  }}
-""",
-    "softmax": """\
-  double top = out[0], sum = 0;
-  for (k = 1; k < {n}; ++k) top = out[k] > top ? out[k] : top;
-  for (k = 0; k < {n}; ++k) sum += out[k] = exponential(out[k] - top);
-  for (k = 0; k < {n}; ++k) out[k] /= sum;
-""",
-    "sorted": """\
-  for (k = 1; k < {n}; ++k) {{
-    const double own = out[k];
-    int to = k;
-    for (; to > 0 && out[to - 1] > own; --to) out[to] = out[to - 1];
-    out[to] = own;
-  }}
-""",
-}
-
-TWO_CLASSES = """
-int {name}_class(const double *x) {{
-  double out[1];
-  {name}_raw(x, out);
-  return out[0] > 0;
-}}
-"""
-
-MORE_CLASSES = """
-int {name}_class(const double *x) {{
-  double out[{n_outputs}];
-  int k, best = 0;
-  {name}_raw(x, out);
-  for (k = 1; k < {n_outputs}; ++k) best = out[k] > out[best] ? k : best;
-  return best;
-}}
-"""
-
-LEVELS = """
-/* The levels of categories: for columns from first to last, in ascending order, and the codes they have. */
-typedef struct {{
-  {type} level;
-  int column, code;
-}} {Kind};
-
-static const {Kind} {kind}_levels[] = {{
-{rows}
-}};
-
-double {name}_{function}(int column, {type} level) {{
-  int low = 0, high = {n};
-  while (low < high) {{
-    const int middle = low + (high - low) / 2;
-    const {Kind} *own = {kind}_levels + middle;
-    if (own->column < column || (own->column == column && {less})) low = middle + 1; else high = middle;
-  }}
-  if (low < {n} && {kind}_levels[low].column == column && {equal}) return {kind}_levels[low].code;
-  return NAN;
-}}
-"""
+STILL_ZONES = ("UTC", "Etc/UTC", "GMT", "Etc/GMT")
 
 
 class CSource(Exporter):
@@ -206,7 +49,7 @@ class CSource(Exporter):
     """
 
     name = "c"
-    knows_absent = True
+    knows_absent = knows_calendar = True
 
     def __init__(self, forest: Forest, classes: Sequence[Any] | None = None, name: str = "sapwood") -> None:
         super().__init__(forest, classes)
@@ -218,7 +61,7 @@ class CSource(Exporter):
     def make(self) -> str:
         parts = [self._head(), self._columns(), _table("double", "base_score", map(_number, self.forest.base_score))]
         if self.forest.trees:
-            parts += [self._lookups(), self._trees()]
+            parts += [self._lookups(), self._calendar(), self._trees()]
         else:
             parts.append(CONSTANT.format(name=self.prefix, n_outputs=self.forest.n_outputs))
         return "".join([*parts, self._link(), self._classes(), self._levels()])
@@ -265,6 +108,21 @@ class CSource(Exporter):
             )
         return "".join([*parts, "\nstatic const Lookup lookups[] = {\n", *rows, "};\n"])
 
+    def _calendar(self) -> str:
+        found = self.forest.calendar_parts
+        if not found:
+            return ""
+        rows = [f"{{{f}, {own.column}, {CALENDAR_PARTS.index(own.part)}, {self._ahead(own.column)}}}" for f, own in found.items()]
+        return CALENDAR + _table("CalendarPart", "parts", rows, 4)
+
+    def _ahead(self, column: int) -> int:
+        """Microseconds that the clocks of a column are ahead of UTC."""
+        zone = self.forest.schema.kind(column).zone
+        if zone is not None and zone not in STILL_ZONES and not FIXED.fullmatch(zone):
+            name = self.forest.column_names[column]
+            raise self.refuse(f"calendar parts of {name!r} on the clocks of {zone}", "convert the column to UTC before the fit")
+        return 0 if zone is None or zone in STILL_ZONES else int(offsets(np.zeros(1, dtype=np.int64), zone)[0])
+
     def _trees(self) -> str:
         forest = self.forest
         roots = list(accumulate((len(tree.feature) for tree in forest.trees), initial=0))
@@ -296,7 +154,9 @@ class CSource(Exporter):
             features += ABSENT.format(n=len(forest.absent), n_columns=forest.n_columns)
         if self.lookups:
             features += LOOKED_UP.format(n=len(self.lookups))
-        features = features if forest.absent or self.lookups else ""
+        if forest.calendar_parts:
+            features += PARTED.format(n=len(forest.calendar_parts))
+        features = features if forest.absent or self.lookups or forest.calendar_parts else ""
         body = {"n_outputs": forest.n_outputs, "n_trees": len(forest.trees), "add": add, "x": "features" if features else "x"}
         return "".join([*parts, RAW.format(name=self.prefix, features=features, **body)])
 

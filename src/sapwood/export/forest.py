@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sapwood.data.binning import NUMBER
+from sapwood.encoding.calendar import CalendarPart
 from sapwood.trees.column_tree import ColumnTree
 from sapwood.trees.tree import Tree
 
@@ -36,23 +37,26 @@ class Forest:
         return [str(names[c]) if names else f"column_{c}" for c in range(self.n_columns)]
 
     @cached_property
-    def combinations(self) -> list[int]:
-        """Features that trees use and that are made of several columns."""
-        used = {int(f) for tree in self.trees for f in np.unique(tree.feature)}
-        return sorted(f for f, lookup in self.model.encoding.lookups.items() if f in used and len(lookup.columns) > 1)
+    def _used(self) -> set[int]:
+        return {int(f) for tree in self.trees for f in np.unique(tree.feature)}
 
     @property
-    def calendar_parts(self) -> list[int]:
+    def combinations(self) -> list[int]:
+        """Features that trees use and that are made of several columns."""
+        return sorted(f for f, lookup in self.model.encoding.lookups.items() if f in self._used and len(lookup.columns) > 1)
+
+    @property
+    def calendar_parts(self) -> dict[int, CalendarPart]:
         """Features that trees use and that are parts of datetimes."""
-        return sorted({int(f) for tree in self.trees for f in np.unique(tree.feature)} & set(self.model.encoding.parts))
+        return {f: part for f, part in sorted(self.model.encoding.parts.items()) if f in self._used}
 
     @cached_property
     def column_trees(self) -> list[ColumnTree]:
-        """The trees by columns; not where they use combinations.
+        """The trees by columns; not where they use combinations, or parts of datetimes.
 
         A number that is looked up for a category (its mean target, or count) splits the levels in two, as a set does.
         """
-        assert not self.combinations
+        assert not self.combinations and not self.calendar_parts
         return [self._by_columns(tree) for tree in self.trees]
 
     @cached_property
