@@ -1,6 +1,7 @@
 """Sparse tables: the same bytes of model, and the same predictions, as their dense copies, in every format."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
@@ -10,7 +11,7 @@ from sapwood.data.binning import Binning
 from sapwood.data.pages import Pages
 from sapwood.data.sparse import SparseTable
 from sapwood.data.storage import BESIDE, Storage
-from sapwood.data.tables import ArrayTable
+from sapwood.data.tables import ArrayTable, FrameTable
 
 
 def table(n_rows, n_features, density, seed=0, values="few"):
@@ -50,6 +51,51 @@ def test_the_same_bytes_and_predictions_as_dense(shape, absent):
         assert fitted.model_.to_bytes() == expected.model_.to_bytes()
         for rows in (slice(None), slice(0, 5)):
             assert_array_equal(fitted.predict(matrix[rows]), expected.predict(dense[rows]))
+
+
+class TestFrames:
+    """pandas frames of sparse columns stay sparse."""
+
+    @pytest.fixture
+    def frames(self):
+        """With zeros not stored, with missing values not stored, and their dense copies."""
+        matrix, with_zeros, with_missing = table(*SHAPES["lists"])
+        names = [f"word {f}" for f in range(matrix.shape[1])]
+        zeros, missing = (pd.DataFrame(dense, columns=names) for dense in (with_zeros, with_missing))
+        zeros["word 1"] = zeros["word 1"] != 0
+        return {
+            "zero": (
+                zeros.astype({name: pd.SparseDtype(bool, False) if name == "word 1" else pd.SparseDtype(float, 0.0) for name in names}),
+                zeros,
+            ),
+            "missing": (missing.astype(pd.SparseDtype(float, np.nan)), missing),
+        }
+
+    @pytest.mark.parametrize("absent", ["zero", "missing"])
+    def test_the_same_bytes_and_predictions_as_dense(self, frames, absent, monkeypatch):
+        kept, dense = frames[absent]
+        y = np.nan_to_num(dense.to_numpy(dtype=float))[:, :3].sum(axis=1)
+        expected = fit(dense, y)
+        monkeypatch.setattr(FrameTable, "__init__", None)  # no column is read as a dense one
+        fitted = fit(kept, y)
+        assert fitted.model_.to_bytes() == expected.model_.to_bytes()
+        assert_array_equal(fitted.predict(kept[kept.columns[::-1]]), expected.predict(kept))
+        monkeypatch.undo()
+        assert_array_equal(fitted.predict(dense), expected.predict(kept))
+        with pytest.raises(ValueError, match="yet now missing:\n- word 3"):
+            fitted.predict(kept.drop(columns="word 3"))
+
+    def test_values_that_mean_missing(self, frames):
+        kept, dense = frames["zero"]
+        y = np.arange(len(dense)) % 7
+        assert fit(kept, y, missing=2).model_.to_bytes() == fit(dense, y, missing=2).model_.to_bytes()
+
+    def test_other_columns_are_read_one_by_one(self, frames):
+        (zero, dense), (missing, _) = frames.values()
+        y = np.arange(len(dense)) % 7
+        mixed = pd.concat([zero, missing.add_prefix("more "), dense.add_prefix("dense ")], axis=1)
+        every = mixed.apply(lambda column: column.sparse.to_dense() if hasattr(column.dtype, "fill_value") else column)
+        assert fit(mixed, y).model_.to_bytes() == fit(every, y).model_.to_bytes()
 
 
 FORMATS = [f"{name}_{kind}" for name in ("csr", "csc", "coo", "lil", "bsr") for kind in ("matrix", "array")]

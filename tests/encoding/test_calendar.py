@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
-from sapwood import BoostingRegressor, load
+from sapwood import BoostingRegressor, load, merge
 from sapwood.data.columns import ColumnError
 from sapwood.encoding.calendar import PARTS, CalendarPart
 from sapwood.export import ExportError
@@ -179,6 +179,15 @@ class TestEstimators:
     def test_what_other_formats_cannot_say(self):
         with pytest.raises(ExportError, match=r"cannot express calendar parts of datetimes \(of when\)"):
             regressor().fit(frames()["pandas"], Y).export("lightgbm")
+
+    def test_merged(self):
+        table = frames("Europe/Berlin")["pandas"]
+        one = regressor(datetime_features=["hour", "month"]).fit(table, Y)
+        other = regressor(datetime_features=["weekday", "hour"]).fit(table[["when", "other"]], -OTHER * Y)
+        merged = merge([one, other])
+        assert [part.part for part in merged.model_.encoding.parts.values()] == ["hour", "month", "weekday"]
+        np.testing.assert_allclose(merged.predict(table), one.predict(table) + other.predict(table), rtol=1e-12)
+        assert_array_equal(Model.from_bytes(merged.model_.to_bytes()).predict(table), merged.predict(table))
 
     def test_going_on(self):
         table = frames()["pandas"]

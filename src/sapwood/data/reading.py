@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from sapwood.data.columns import Schema
-from sapwood.data.frames import array_table, frame_table, open_frame
-from sapwood.data.sparse import SparseTable
+from sapwood.data.frames import array_table, column_name, frame_table, open_frame
+from sapwood.data.sparse import SparseTable, sparse_frame
 from sapwood.data.tables import ArrayTable, Table
 
 
@@ -36,14 +36,16 @@ def read_table(X: Any, schema: Schema) -> Table:
 
 def read_any(X: Any, absent: frozenset[Any], sparse_missing: bool) -> Table:
     """X as it is. `absent` are the values that mean missing, besides those that always do."""
+    numbers = frozenset(value for value in absent if not isinstance(value, str))
     if sparse.issparse(X):
-        return SparseTable(X, sparse_missing, frozenset(value for value in absent if not isinstance(value, str)))
+        return SparseTable(X, sparse_missing, numbers)
     frame = open_frame(X)
     if frame is not None:
         if 0 in frame.shape:
             what = "feature(s)" if frame.shape[1] == 0 else "sample(s)"
             raise ValueError(f"Found array with 0 {what} (shape={frame.shape}) while a minimum of 1 is required.")
-        return frame_table(frame, absent)
+        table = sparse_frame(frame.to_native(), [column_name(name) for name in frame.columns], numbers)
+        return frame_table(frame, absent) if table is None else table
     array = filled(X) if isinstance(X, np.ma.MaskedArray) else np.asarray(X)
     if array.ndim != 2:
         raise ValueError(f"X must have rows and columns; got an array of shape {array.shape}")

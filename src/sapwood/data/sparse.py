@@ -1,4 +1,4 @@
-"""Sparse tables: from SciPy's matrices and arrays to bins without a dense copy."""
+"""Sparse tables: from SciPy's matrices and arrays, and pandas frames of sparse columns, to bins without a dense copy."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from scipy import sparse
 
 from sapwood import kernels
-from sapwood.data.columns import ColumnError, Kind, Schema
-from sapwood.data.tables import Table
+from sapwood.data.columns import ColumnError, Kind, Name, Schema
+from sapwood.data.tables import Table, match_names
 
 DENSE_BYTES = 1 << 24  # of rows that are made dense at a time, where nothing else will do
 SAMPLE_ROWS = 1 << 18  # rows that tell which features exclude each other
@@ -25,11 +25,20 @@ class SparseTable(Table):
     matrix : a SciPy matrix or array of numbers, in any format
     absent_missing : whether what is not there is missing
     absent : values that mean missing, besides NaN; with 0 among them, what is not there is missing too
+    names : of the columns, if they have any
+    bools : which columns hold bools; None: all if the matrix does
     """
 
     is_sparse = True
 
-    def __init__(self, matrix: Any, absent_missing: bool = False, absent: frozenset[float] = frozenset()) -> None:
+    def __init__(
+        self,
+        matrix: Any,
+        absent_missing: bool = False,
+        absent: frozenset[float] = frozenset(),
+        names: Sequence[Name] | None = None,
+        bools: Sequence[int] | None = None,
+    ) -> None:
         rows = sparse.csr_array(matrix)  # shares the arrays of a CSR matrix
         if not rows.has_canonical_format:
             rows = rows.copy()  # the caller's stays as it is
@@ -43,7 +52,8 @@ class SparseTable(Table):
         self.n_rows, self.n_features = rows.shape
         self.absent_missing = absent_missing or 0.0 in absent
         self._csr = sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
-        self._is_bool = rows.data.dtype.kind == "b"
+        self.names = None if names is None else tuple(names)
+        self._bools = bools if bools is not None else range(self.n_features) if rows.data.dtype.kind == "b" else ()
 
     @cached_property
     def lines(self) -> kernels.Lines:
@@ -57,14 +67,18 @@ class SparseTable(Table):
 
     @property
     def schema(self) -> Schema:
-        return Schema(self.n_features, None, dict.fromkeys(range(self.n_features), Kind("bool")) if self._is_bool else {})
+        return Schema(self.n_features, self.names, dict.fromkeys(self._bools, Kind("bool")))
 
     def match(self, schema: Schema) -> Table:
         for f, kind in schema.kinds.items():
             if kind.name not in ("number", "bool"):
                 then = f"Column {schema.name(f)} held {kind.describe()} when the model was fitted"
                 raise ColumnError(f"{then}; now X is sparse, and holds numbers")
-        return self
+        order = match_names(self.names, schema.names) if self.names and schema.names else range(self.n_features)
+        if list(order) == list(range(self.n_features)):
+            return self
+        bools = [at for at, f in enumerate(order) if f in set(self._bools)]
+        return SparseTable(self._csc[:, order], self.absent_missing, names=schema.names, bools=bools)
 
     def with_categories(self, features: Sequence[int]) -> Table:
         if features:
@@ -135,6 +149,22 @@ class SparseTable(Table):
 
     def score(self, scorer: kernels.Scorer, first: int, last: int, out: np.ndarray, n_threads: int) -> None:
         scorer.add_sparse(self.lines, first, last, out, n_threads)
+
+
+def sparse_frame(frame: Any, names: Sequence[Name], absent: frozenset[float]) -> SparseTable | None:
+    """A pandas frame whose columns are all sparse, with one value that is not stored: zero, or missing. None for any other frame."""
+    if type(frame).__module__.partition(".")[0] != "pandas" or not all(hasattr(dtype, "fill_value") for dtype in frame.dtypes):
+        return None
+    columns = [series.array for _, series in frame.items()]
+    fills = [column.fill_value for column in columns]
+    zero, missing = all(fill == 0 for fill in fills), all(fill != fill for fill in fills)
+    if not (zero or missing) or any(column.sp_values.dtype.kind not in "biuf" for column in columns):
+        return None
+    begin = np.cumsum([0] + [len(column.sp_values) for column in columns])
+    rows = np.concatenate([column.sp_index.indices for column in columns])
+    matrix = sparse.csc_array((np.concatenate([column.sp_values for column in columns]), rows, begin), shape=frame.shape)
+    bools = [f for f, column in enumerate(columns) if column.sp_values.dtype.kind == "b"]
+    return SparseTable(matrix, missing, absent, names, bools)
 
 
 def _readable(data: np.ndarray) -> np.ndarray:

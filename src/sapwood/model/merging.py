@@ -11,6 +11,7 @@ import numpy as np
 from sapwood.data.binning import NUMBER as BY_THRESHOLD
 from sapwood.data.binning import Binning
 from sapwood.data.columns import NUMBER, ColumnError, Kind, Schema, rank
+from sapwood.encoding.calendar import CalendarPart
 from sapwood.encoding.encoding import Encoding
 from sapwood.encoding.lookup import MAX_KEYS, Lookup, combine, key_space, split
 from sapwood.model.model import Model
@@ -86,12 +87,19 @@ def _joined_kind(one: Kind, other: Kind, name: str) -> Kind:
 
 
 def _joined_encoding(models: Sequence[Model], order: Sequence[list[int]], schema: Schema) -> tuple[Encoding, list[np.ndarray]]:
-    """All look-ups, each once; and for each model where its features are now."""
+    """All look-ups and calendar parts, each once; and for each model where its features are now."""
     lookups: dict[int, Lookup] = {}
+    parts: dict[int, CalendarPart] = {}
     further, places = schema.n_features, []
     for model, to in zip(models, order, strict=True):
         place = np.zeros(model.n_features, dtype=np.int32)
         for f in range(model.n_features):
+            if f in model.encoding.parts:
+                part = replace(model.encoding.parts[f], column=to[model.encoding.parts[f].column])
+                place[f] = next((g for g, other in parts.items() if other == part), further)
+                further += place[f] == further
+                parts[int(place[f])] = part
+                continue
             if f not in model.encoding.lookups:
                 place[f] = to[f]
                 continue
@@ -103,7 +111,7 @@ def _joined_encoding(models: Sequence[Model], order: Sequence[list[int]], schema
                 lookups[known] = own
             place[f] = known
         places.append(place)
-    return Encoding(schema.n_features, lookups), places
+    return Encoding(schema.n_features, lookups, parts), places
 
 
 def _moved_lookup(lookup: Lookup, then: Schema, to: list[int], now: Schema) -> Lookup:
