@@ -8,7 +8,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
-from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor, Model
+from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor, Model, merge
 
 RNG = np.random.default_rng(0)
 N = 300
@@ -209,6 +209,17 @@ class TestClasses:
         rows = WORDS != "low"
         assert fitted.partial_fit(X[rows], WORDS[rows]).predict_proba(X).shape == (N, 3)
         assert classifier(max_iter=2).fit(X[rows], WORDS[rows], init_model=fitted).classes_.tolist() == ["high", "low", "middle"]
+
+
+def test_all_data_that_decided_counts():
+    """In the hash that tells where a model comes from."""
+    one, other = (regressor(max_iter=2).fit(X[rows], Y[rows]) for rows in (slice(0, 150), slice(150, N)))
+    both = regressor(max_iter=2).partial_fit(X[:150], Y[:150]).partial_fit(X[150:], Y[150:])
+    longer = regressor(max_iter=2).fit(X[150:], Y[150:], init_model=one)
+    again = regressor(max_iter=2).fit(X[:150], Y[:150], init_model=one)
+    assert len({fitted.provenance_["data"] for fitted in (one, other, both)}) == 3
+    assert longer.provenance_["data"] == both.provenance_["data"] == merge([one, other]).provenance_["data"]
+    assert again.provenance_["data"] == one.provenance_["data"]
 
 
 class TestEarlyStopping:

@@ -1,5 +1,6 @@
 """Snapshots: cut off anywhere, training goes on and gives the bytes of never having stopped; what is of another fit is refused by name."""
 
+import json
 import random
 import signal
 import subprocess
@@ -9,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
@@ -18,6 +20,7 @@ from sapwood import Model, Snapshot, SnapshotError
 from sapwood.callbacks import Callback, EarlyStopping, LearningRate
 from sapwood.identity import as_text
 from sapwood.model import container, disk
+from sapwood.model.file import checksum
 from tests import killed
 from tests import test_going_on as going_on
 from tests.test_going_on import FRAME, WORDS, N, X, Y, classifier, regressor
@@ -266,6 +269,15 @@ class TestFiles:
             regressor().fit(X, Y, snapshot=tmp_path / "a")
         assert (tmp_path / "a").read_bytes() == bytes_
 
+    @pytest.mark.parametrize("about", [{}, [], {"identity": {}}, {"identity": {"settings": {}, "data": {}}}], ids=str)
+    def test_another_document(self, about, tmp_path):
+        regressor(max_iter=1).fit(X, Y, snapshot=tmp_path / "a")
+        arrays, _ = container.unpack(disk.read(tmp_path / "a"))
+        text = json.dumps(about)
+        disk.write(tmp_path / "a", container.pack(arrays, {"snapshot": text, "sha256": checksum(arrays, text)}))
+        with pytest.raises(SnapshotError, match="is no snapshot, or a damaged one"):
+            regressor(max_iter=1).fit(X, Y, snapshot=tmp_path / "a")
+
     def test_a_model_is_no_snapshot(self, tmp_path):
         (tmp_path / "a").write_bytes(regressor().fit(X, Y).model_.to_bytes())
         with pytest.raises(SnapshotError, match="is no snapshot"):
@@ -324,6 +336,7 @@ def test_text_tells_values_apart():
     assert len({as_text(value) for value in values}) == len(values)
     for value in values:
         assert " at 0x" not in as_text(value)
+    assert as_text(pd.Series([1, 2])) != as_text(pd.Series([1, 3]))
 
 
 def run(path, at, n_jobs):

@@ -25,6 +25,7 @@ class Start:
     new_rows : whether no row had a part in the tables of categories, so that it is looked up in them as rows to be predicted are
     targets : what an estimator knows of its targets (a classifier's classes); None if that is not known
     init : where raw predictions start, besides the model: see `estimators.start`
+    data : the digest of the data that the model was made from; None if that is not known
     """
 
     how: str = ""
@@ -33,6 +34,7 @@ class Start:
     new_rows: bool = False
     targets: Any = None
     init: Any = None
+    data: str | None = None
     grows: ClassVar[bool] = True  # whether there will be more trees than before
 
     def rounds(self, max_iter: int) -> int:

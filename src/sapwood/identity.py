@@ -66,6 +66,8 @@ def as_text(value: Any, depth: int = DEEPEST) -> str:
         return f"Model of {value.n_rounds} rounds, {hashlib.sha256(value.to_bytes()).hexdigest()[:16]}"
     if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
         return f"{value.__module__}.{value.__qualname__}"
+    if hasattr(value, "__array__"):  # a column of a frame, say
+        return _array_text(np.asarray(value), depth)
     if depth == 0:
         return type(value).__qualname__
     inner = lambda part: as_text(part, depth - 1)  # noqa: E731

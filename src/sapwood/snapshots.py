@@ -81,7 +81,7 @@ class Snapshot:
         if not folder.is_dir():
             raise FileNotFoundError(f"snapshot={os.fspath(self.path)!r}: there is no folder {str(folder)!r}")
         kept = _read(self.path)
-        if kept is not None and (difference := Identity.from_json(kept.about["identity"]).difference(identity)) is not None:
+        if kept is not None and (difference := kept.identity.difference(identity)) is not None:
             raise SnapshotError(
                 f"snapshot={os.fspath(self.path)!r} is of another fit: {difference}. Give another path, or delete the file to begin anew"
             )
@@ -94,7 +94,9 @@ class Kept:
 
     model: Model
     arrays: dict[str, np.ndarray]  # of the mode
-    about: dict[str, Any]
+    callbacks: list[tuple[str, Any]]  # their classes, and what they keep
+    stopped: bool
+    identity: Identity
 
 
 class Snapshots:
@@ -129,10 +131,10 @@ class FileSnapshots(Snapshots):
         if state.n_rounds > state.max_rounds:
             path = os.fspath(self.when.path)
             raise SnapshotError(f"snapshot={path!r} has {state.n_rounds} rounds, but max_iter asks for {state.max_rounds} in all")
-        state.stopped = self.kept.about["stopped"]
+        state.stopped = self.kept.stopped
         mode.restore(self.kept.arrays)
         waiting = list(callbacks)
-        for name, own in self.kept.about["callbacks"]:
+        for name, own in self.kept.callbacks:
             callback = next(one for one in waiting if type(one).__name__ == name)
             waiting.remove(callback)
             callback.restore(own)
@@ -176,9 +178,12 @@ def _read(path: str | PathLike[str]) -> Kept | None:
         document = text["snapshot"]
         if text.get("sha256") != checksum(arrays, document):
             raise ModelFormatError("its checksum is another")
-        model = Model.from_bytes(arrays.pop(MODEL).tobytes())
+        model, about = Model.from_bytes(arrays.pop(MODEL).tobytes()), json.loads(document)
+        identity = Identity.from_json(about["identity"])
+        return Kept(
+            model, {name.removeprefix(PREFIX): array for name, array in arrays.items()}, about["callbacks"], about["stopped"], identity
+        )
     except FileNotFoundError:
         return None
-    except (ModelFormatError, KeyError) as error:
+    except (ModelFormatError, KeyError, TypeError, AttributeError) as error:
         raise SnapshotError(f"snapshot={os.fspath(path)!r} is no snapshot, or a damaged one ({error}): nothing was overwritten") from None
-    return Kept(model, {name.removeprefix(PREFIX): array for name, array in arrays.items()}, json.loads(document))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,6 +73,12 @@ class Fingerprint:
             return f"the column{'s' * (len(changed) > 1)} {_some(changed)} had other values"
         changed = [name for name in {**self.arrays, **other.arrays} if self.arrays.get(name) != other.arrays.get(name)]
         return f"{_some(changed)} had other values" if changed else None
+
+
+def join_digests(digests: Iterable[str]) -> str:
+    """The digest of data that came in several parts: that of one part, if they are all the same."""
+    different = list(dict.fromkeys(digests))
+    return different[0] if len(different) == 1 else hashlib.sha256(" ".join(different).encode()).hexdigest()
 
 
 def of_array(values: np.ndarray, n_threads: int = 1) -> str:

@@ -28,7 +28,7 @@ from sapwood.boosting import Rows, train
 from sapwood.callbacks import TRAIN, VALIDATION, Callback, EarlyStopping, Log, Measure, ProgressBar, Remember, Round, Scores
 from sapwood.checks import check_finite, refuse_mask
 from sapwood.data.columns import Schema
-from sapwood.data.fingerprint import Fingerprint
+from sapwood.data.fingerprint import Fingerprint, join_digests
 from sapwood.data.frames import open_frame
 from sapwood.data.reading import filled, plain_array, read_any
 from sapwood.data.tables import Table
@@ -176,7 +176,7 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         if init_model is None:
             if own is None:
                 return Start("warm_start" if self.warm_start else "")
-            return Start("warm_start", own, targets=self._known_targets, init=self.init_)
+            return Start("warm_start", own, targets=self._known_targets, init=self.init_, data=self._digest)
         if own is not None:
             raise ValueError("init_model and warm_start=True do not go together: both say what to go on from")
         if self.init is not None:
@@ -191,14 +191,16 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
             raise TypeError(f"init_model must be a fitted {type(self).__name__} or a Model; got {type(init_model).__name__}")
         check_is_fitted(init_model)
         model = init_model.model_
-        return Start("init_model", model[: model.n_rounds_used], True, False, init_model._known_targets, init_model.init_)
+        return Start(
+            "init_model", model[: model.n_rounds_used], True, False, init_model._known_targets, init_model.init_, init_model._digest
+        )
 
     def _start_of_more(self) -> Start:
         """What `partial_fit` goes on from."""
         if not hasattr(self, "model_"):
             return Start("partial_fit")
         model = self.model_
-        return Start("partial_fit", model[: model.n_rounds_used], True, True, self._known_targets, self.init_)
+        return Start("partial_fit", model[: model.n_rounds_used], True, True, self._known_targets, self.init_, self._digest)
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None, *, decay: float = 0.9, offset: Any = None) -> BaseBoosting:
         """Give the trees new values, learnt from other rows; their splits stay as they are.
@@ -223,7 +225,7 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         if self.boosting == "dart":
             raise ValueError("boosting='dart' and refit do not go together: the values that trees were grown with are not kept")
         model = self.model_[: self.model_.n_rounds_used]
-        start = Refit("refit", model, new_rows=True, targets=self._known_targets, init=self.init_, decay=float(decay))
+        start = Refit("refit", model, False, True, self._known_targets, self.init_, self._digest, float(decay))
         return self._fit_anew(given, Given(None, None, suffix="_val"), Watching(None, None, None, ()), start)
 
     def __getitem__(self, rounds: slice) -> BaseBoosting:
@@ -243,6 +245,11 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         part._set_scores({on: {name: cut(scores) for name, scores in of.items()} for on, of in self._scores.items()})
         part.train_score_, part.validation_score_ = cut(self.train_score_), cut(self.validation_score_)
         return part
+
+    @property
+    def _digest(self) -> str:
+        """Of the data that decided on the model."""
+        return str(self.provenance_["data"])
 
     @property
     def _known_targets(self) -> Any:
@@ -323,7 +330,7 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         self._constraints = resolve.constraints(self, features)
         self.do_early_stopping_ = stops
         self._keep_scores(scores, stops)
-        self.provenance_ = {"sapwood": __version__, "n_rows": part.n_rows, "data": data.digest}
+        self.provenance_ = {"sapwood": __version__, "n_rows": part.n_rows, "data": join_digests(filter(None, (start.data, data.digest)))}
 
     def _identity(
         self,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from sapwood.data.fingerprint import join_digests
 from sapwood.estimators.base import BaseBoosting
 from sapwood.identity import as_text
 from sapwood.model import Model
@@ -65,6 +66,7 @@ def merge(models: Sequence[Any], weights: Any = None) -> Any:
     merged._set_scores({})
     merged.train_score_ = merged.validation_score_ = np.array([])
     merged.do_early_stopping_ = False
+    merged.provenance_ = {**first.provenance_, "data": join_digests(str(model.provenance_["data"]) for model in models)}
     return merged
 
 
