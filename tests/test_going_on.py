@@ -159,6 +159,21 @@ def test_rows_to_be_learnt_from_are_looked_up_in_the_old_tables():
     assert_array_equal(fitted.model_.encoding.lookups[0].values, encoded.values)
 
 
+def test_many_classes_describe_levels_as_they_did():
+    """Eight of them do: on the same rows the same ones, on others the look-ups know which."""
+    many = np.arange(N) % 12
+    many[:60] = np.arange(60) % 3  # the most frequent
+    estimator = classifier(categorical_encoding="target", max_iter=3)
+    whole = clone(estimator).set_params(max_iter=6).fit(FRAME, many)
+    first = clone(estimator).fit(FRAME, many)
+    assert clone(estimator).fit(FRAME, many, init_model=first).model_.to_bytes() == whole.model_.to_bytes()
+    other = np.arange(N) % 12
+    other[:60] = 9 + np.arange(60) % 3
+    assert (clone(estimator).fit(FRAME, other, init_model=first).model_.to_bytes()) == (
+        clone(estimator).partial_fit(FRAME, many).partial_fit(FRAME, other).model_.to_bytes()
+    )
+
+
 class TestClasses:
     def test_those_named_at_first_may_come_later(self):
         rows = WORDS != "high"

@@ -55,14 +55,20 @@ def make_encoding(
     rows: np.ndarray | None,
     seed: int,
     start: Start,
+    same_rows: bool = True,
 ) -> Fitted:
-    """How the columns of a table become features."""
+    """How the columns of a table become features. `same_rows`: whether a model to go on from may have been made from these."""
     if start.model is not None and start.new_rows:
         return Fitted(start.model.encoding, table)
     fitted = _encode_categories(e, table, features, loss, y, weight, rows, seed)
     parts = list(_calendar_parts(e, table, features, rows))
     fitted = replace(fitted, encoding=fitted.encoding.with_parts(parts)) if parts else fitted
-    return fitted if start.model is None else fitted.go_on_with(start.model.encoding, start.how)
+    if start.model is None:
+        return fitted
+    fitted = fitted.go_on_with(start.model.encoding, start.how)
+    # Of many classes only the most frequent describe a level: other rows may have others, and then only the look-ups are of the same ones.
+    some = loss.link == "softmax" and len(loss.describing(y)) < loss.n_outputs
+    return replace(fitted, training={}) if some and not same_rows else fitted
 
 
 def _calendar_parts(e: Any, table: Table, features: Features, rows: np.ndarray | None) -> Iterator[CalendarPart]:

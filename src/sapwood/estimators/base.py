@@ -298,7 +298,8 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         ways = make_row_sampler(self), make_mode(self, loss, start), make_step(self, loss), strategy
         forced = resolve.forced_splits(self.forced_splits, features)
         refuse_categories(schema, resolve.monotonic(self.monotonic_cst, features), forced, resolve.cut_points(self.cut_points, features))
-        encoded = make_encoding(self, table, features, loss, y, part.weight, part.rows, seed, start)
+        data = part.fingerprint(n_threads=n_threads)
+        encoded = make_encoding(self, table, features, loss, y, part.weight, part.rows, seed, start, start.data in (None, data.digest))
         encoding = encoded.encoding
         tree_config = make_tree_config(self, features, encoding, loss, part.weight, part.rows)
         build = make_builder(self, encoded.features, encoding, features, part.weight, part.rows, seed, n_threads, forced, previous)
@@ -320,7 +321,7 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         callbacks += watching.callbacks
         if ScikitCallbacks.wanted(self):
             callbacks.append(ScikitCallbacks(self, given.X, given.y))
-        data, snapshots = part.fingerprint(n_threads=n_threads), Snapshots()
+        snapshots = Snapshots()
         if watching.snapshot is not None:
             others = {name: one.fingerprint(part.table, n_threads) for name, one in sets.items()}
             snapshots = Snapshot.of(watching.snapshot).open(
