@@ -22,6 +22,9 @@ WEIGHT = RNG.uniform(0.5, 2, size=N)
 FRAME = pd.DataFrame(X, columns=list("abcd")).assign(
     word=pd.Categorical(np.array(["u", "v", "w", None], dtype=object)[RNG.integers(0, 4, N)]), many=RNG.integers(0, 40, N).astype(str)
 )
+DATES = FRAME[["word", "a"]].assign(  # the second half lies within one month
+    day=pd.to_datetime("2024-01-01") + pd.to_timedelta(np.r_[RNG.integers(0, 10_000, 150), 3000 + RNG.integers(0, 300, 150)], unit="h")
+)
 QID = np.repeat(np.arange(30), 10)
 SMALL = {"max_leaf_nodes": 6, "min_samples_leaf": 5}
 
@@ -41,6 +44,7 @@ CASES = {
     "sparse": (regressor(), sparse.csr_array(np.nan_to_num(X)), Y, {}),
     "categories": (regressor(categorical_encoding={"many": "target"}), FRAME, Y, {}),
     "categories and classes": (classifier(categorical_encoding="target"), FRAME, WORDS, {}),
+    "dates": (regressor(datetime_features="auto"), DATES, Y, {}),
     "two classes": (classifier(), X, LABELS, {}),
     "shared trees": (classifier(shared_trees=2), X, WORDS, {}),
     "a tree a class": (classifier(multi_strategy="one_output_per_tree"), X, WORDS, {}),
@@ -172,6 +176,13 @@ def test_many_classes_describe_levels_as_they_did():
     assert (clone(estimator).fit(FRAME, other, init_model=first).model_.to_bytes()) == (
         clone(estimator).partial_fit(FRAME, many).partial_fit(FRAME, other).model_.to_bytes()
     )
+
+
+def test_calendar_parts_stay():
+    """Months do not differ in the new rows, but the model has them."""
+    first = regressor(datetime_features="auto").fit(DATES[:150], Y[:150])
+    longer = regressor(datetime_features="auto").fit(DATES[150:], Y[150:], init_model=first)
+    assert longer.model_.encoding == first.model_.encoding and "month" in {part.part for part in longer.model_.encoding.parts.values()}
 
 
 class TestClasses:

@@ -61,7 +61,7 @@ def make_encoding(
     if start.model is not None and start.new_rows:
         return Fitted(start.model.encoding, table)
     fitted = _encode_categories(e, table, features, loss, y, weight, rows, seed)
-    parts = list(_calendar_parts(e, table, features, rows))
+    parts = list(_calendar_parts(e, table, features, rows, start.model))
     fitted = replace(fitted, encoding=fitted.encoding.with_parts(parts)) if parts else fitted
     if start.model is None:
         return fitted
@@ -71,9 +71,11 @@ def make_encoding(
     return replace(fitted, training={}) if some and not same_rows else fitted
 
 
-def _calendar_parts(e: Any, table: Table, features: Features, rows: np.ndarray | None) -> Iterator[CalendarPart]:
-    """The parts of datetimes that become features; by default those that differ between rows."""
+def _calendar_parts(e: Any, table: Table, features: Features, rows: np.ndarray | None, previous: Model | None) -> Iterator[CalendarPart]:
+    """The parts of datetimes that become features; by default those that differ between rows, or that a model to go on from has."""
     for column, names in sorted(resolve.calendar_parts(e.datetime_features, features, table.schema).items()):
+        if names is None and previous is not None:
+            names = [part.part for _, part in sorted(previous.encoding.parts.items()) if part.column == column]
         moments = table.read(slice(None), column, column + 1)[:, 0]
         moments = moments if rows is None else moments[rows]
         for name in AUTO if names is None else names:
