@@ -28,7 +28,7 @@ def run(model, x):
     return dict(zip([out.name for out in session.get_outputs()], session.run(None, feed(model, x)), strict=True))
 
 
-@pytest.mark.parametrize("kind", [kind for kind in kinds.MAKERS if kind not in kinds.CALENDARS])
+@pytest.mark.parametrize("kind", kinds.MAKERS)
 def test_it_predicts_the_same(kind):
     estimator, x = kinds.fitted(kind), kinds.rows(kind)
     found = run(estimator.export("onnx"), x)
@@ -42,7 +42,7 @@ def test_it_predicts_the_same(kind):
     np.testing.assert_allclose(raw, kinds.raw(kind), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["squares", "two outputs", "two classes", "sets of levels"])
+@pytest.mark.parametrize("kind", ["squares", "two outputs", "two classes", "sets of levels", "calendar"])
 def test_the_reference_agrees(kind):
     model, x = kinds.fitted(kind).export("onnx", raw=True), kinds.rows(kind)[:40]
     found = ReferenceEvaluator(model).run(None, feed(model, x))[0]

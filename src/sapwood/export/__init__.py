@@ -39,7 +39,7 @@ def export(model: Model, format: str, path: str | os.PathLike[str] | None, class
         raise exporter.refuse(f"missing={exporter.forest.absent}", "use 'c' or 'onnx', or fit on a table that has NaN there")
     for part in [] if exporter.knows_calendar else exporter.forest.calendar_parts.values():
         name = exporter.forest.column_names[part.column]
-        instead = "use 'c', or fit without datetime_features, on columns that hold the parts"
+        instead = "use 'c' or 'onnx', or fit without datetime_features, on columns that hold the parts"
         raise exporter.refuse(f"calendar parts of datetimes (of {name})", instead)
     made = exporter.make()
     if path is not None:

@@ -7,7 +7,12 @@ import os
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+import numpy as np
+
+from sapwood.encoding.calendar import FIXED, offsets
 from sapwood.export.forest import Forest
+
+STILL_ZONES = ("UTC", "Etc/UTC", "GMT", "Etc/GMT")
 
 
 class ExportError(ValueError):
@@ -51,6 +56,16 @@ class Exporter:
             columns = self.forest.model.encoding.columns_of(self.forest.combinations[0])
             names = ", ".join(self.forest.column_names[c] for c in columns)
             raise self.refuse(f"means of combined categories (of {names})", "use 'c' or 'onnx', or fit with max_combination=1")
+
+    def clock_ahead(self, column: int) -> int:
+        """Microseconds that the clock of a datetime is ahead of UTC, always."""
+        zone = self.forest.schema.kind(column).zone
+        if zone is None or zone in STILL_ZONES:
+            return 0
+        if not FIXED.fullmatch(zone):
+            name = self.forest.column_names[column]
+            raise self.refuse(f"calendar parts of {name!r} on the clocks of {zone}", "convert the column to UTC before the fit")
+        return int(offsets(np.zeros(1, dtype=np.int64), zone)[0])
 
     def library(self, module: str) -> Any:
         """A library that is needed for this format only."""

@@ -9,10 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import Any
 
-import numpy as np
-
 from sapwood.data.columns import Kind
-from sapwood.encoding.calendar import FIXED, offsets
 from sapwood.encoding.lookup import Lookup
 from sapwood.export.base import Exporter, ExportError
 from sapwood.export.c_pieces import (
@@ -37,7 +34,6 @@ from sapwood.export.c_pieces import (
 from sapwood.export.forest import Forest
 
 PER_LINE = 6
-STILL_ZONES = ("UTC", "Etc/UTC", "GMT", "Etc/GMT")
 
 
 class CSource(Exporter):
@@ -112,16 +108,8 @@ class CSource(Exporter):
         found = self.forest.calendar_parts
         if not found:
             return ""
-        rows = [f"{{{f}, {own.column}, {CALENDAR_PARTS.index(own.part)}, {self._ahead(own.column)}}}" for f, own in found.items()]
+        rows = [f"{{{f}, {own.column}, {CALENDAR_PARTS.index(own.part)}, {self.clock_ahead(own.column)}}}" for f, own in found.items()]
         return CALENDAR + _table("CalendarPart", "parts", rows, 4)
-
-    def _ahead(self, column: int) -> int:
-        """Microseconds that the clocks of a column are ahead of UTC."""
-        zone = self.forest.schema.kind(column).zone
-        if zone is not None and zone not in STILL_ZONES and not FIXED.fullmatch(zone):
-            name = self.forest.column_names[column]
-            raise self.refuse(f"calendar parts of {name!r} on the clocks of {zone}", "convert the column to UTC before the fit")
-        return 0 if zone is None or zone in STILL_ZONES else int(offsets(np.zeros(1, dtype=np.int64), zone)[0])
 
     def _trees(self) -> str:
         forest = self.forest

@@ -13,6 +13,7 @@ from sapwood.data.columns import Kind
 from sapwood.encoding.lookup import Lookup
 from sapwood.export.base import Exporter
 from sapwood.export.forest import Forest
+from sapwood.export.onnx_calendar import Clock
 from sapwood.trees.tree import Tree
 
 LESS_OR_EQUAL, MEMBER = 0, 6  # modes of nodes
@@ -36,7 +37,7 @@ class Onnx(Exporter):
     """
 
     name = "onnx"
-    knows_absent = True
+    knows_absent = knows_calendar = True
 
     def __init__(self, forest: Forest, classes: Sequence[Any] | None = None, raw: bool = False) -> None:
         super().__init__(forest, classes)
@@ -49,7 +50,7 @@ class Onnx(Exporter):
         helper, kinds = self.onnx.helper, self.onnx.TensorProto
         inputs, columns = self._inputs()
         columns = self._known(columns) if isinstance(columns, str) else [self._known(column) for column in columns]
-        raw = self._operate("Add", [self._trees(self._features(columns)), self._constant(self.forest.base_score)])
+        raw = self.operate("Add", [self._trees(self._features(columns)), self.constant(self.forest.base_score)])
         outputs = []
         if self.classes is not None and not self.raw:
             label, type_ = self._label(raw)
@@ -57,7 +58,7 @@ class Onnx(Exporter):
             outputs.append(helper.make_tensor_value_info(self._probabilities(raw), kinds.DOUBLE, [None, len(self.classes)]))
         else:
             shape = [None, self.forest.n_outputs]
-            predicted = self._operate("Identity", [raw if self.raw else self._linked(raw)], "variable")
+            predicted = self.operate("Identity", [raw if self.raw else self._linked(raw)], "variable")
             outputs.append(helper.make_tensor_value_info(predicted, kinds.DOUBLE, shape))
         graph = helper.make_graph(self.nodes, "sapwood", inputs, outputs, list(self.constants.values()))
         imports = [helper.make_opsetid("", OPSET), helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
@@ -70,13 +71,13 @@ class Onnx(Exporter):
 
     # The graph
 
-    def _operate(self, operator: str, inputs: Sequence[str], output: str = "", domain: str = "", **attributes: Any) -> str:
+    def operate(self, operator: str, inputs: Sequence[str], output: str = "", domain: str = "", **attributes: Any) -> str:
         """Add an operator; the name of its output."""
         output = output or f"_{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [output], domain=domain, **attributes))
         return output
 
-    def _constant(self, array: Any) -> str:
+    def constant(self, array: Any) -> str:
         name = f"_c{len(self.constants)}"
         self.constants[name] = self._tensor(np.asarray(array), name)
         return name
@@ -104,19 +105,30 @@ class Onnx(Exporter):
         """The same, with NaN where values mean missing."""
         texts = [] if column == "X" else [name for c, name in enumerate(self.forest.column_names) if _is_text(self.forest.schema.kind(c))]
         for value in self.forest.absent if column not in texts else []:
-            found = self._operate("Equal", [column, self._constant(np.array([[value]]))])
-            column = self._operate("Where", [found, self._constant(np.array([[np.nan]])), column])
+            found = self.operate("Equal", [column, self.constant(np.array([[value]]))])
+            column = self.operate("Where", [found, self.constant(np.array([[np.nan]])), column])
         return column
 
     def _features(self, columns: list[str] | str) -> str:
         """(n_rows, n_features) of doubles."""
         encoding = self.forest.model.encoding
-        if not encoding.lookups and isinstance(columns, str):
+        if encoding.is_plain and isinstance(columns, str):
             return columns
         if isinstance(columns, str):
-            columns = [self._operate("Gather", [columns, self._constant(np.array([c]))], axis=1) for c in range(self.forest.n_columns)]
-        made = [self._look_up(encoding.lookups[f], columns) if f in encoding.lookups else columns[f] for f in range(encoding.n_features)]
-        return self._operate("Concat", made, axis=1)
+            columns = [self.operate("Gather", [columns, self.constant(np.array([c]))], axis=1) for c in range(self.forest.n_columns)]
+        clocks: dict[int, Clock] = {}
+        made = []
+        for f in range(encoding.n_features):
+            if f in encoding.lookups:
+                made.append(self._look_up(encoding.lookups[f], columns))
+            elif f in self.forest.calendar_parts:
+                own = self.forest.calendar_parts[f]
+                if own.column not in clocks:
+                    clocks[own.column] = Clock(self, columns[own.column], self.clock_ahead(own.column))
+                made.append(clocks[own.column].part(own.part))
+            else:  # of a calendar part that no tree asks for, anything will do
+                made.append(columns[encoding.columns_of(f)[0]])
+        return self.operate("Concat", made, axis=1)
 
     def _look_up(self, lookup: Lookup, columns: list[str]) -> str:
         """(n_rows, 1): what is looked up for the levels of columns."""
@@ -129,7 +141,7 @@ class Onnx(Exporter):
         for column, n_levels in zip(lookup.columns, lookup.n_levels, strict=True):
             code = self._encode(columns[column], self._levels(column), np.arange(1, n_levels + 1), 0)
             if key:
-                code = self._operate("Add", [self._operate("Mul", [key, self._constant(np.array([n_levels + 1]))]), code])
+                code = self.operate("Add", [self.operate("Mul", [key, self.constant(np.array([n_levels + 1]))]), code])
             key = code
         return self._encode(key, lookup.keys, lookup.values, lookup.other)
 
@@ -142,7 +154,7 @@ class Onnx(Exporter):
         if not len(keys):  # the operator wants one at least
             keys, values = np.array([0.0] if keys.dtype == np.float64 else [""], dtype=keys.dtype), np.array([other])
         tensors = {"keys_tensor": keys, "values_tensor": values, "default_tensor": np.array([other], dtype=values.dtype)}
-        return self._operate(
+        return self.operate(
             "LabelEncoder", [column], domain="ai.onnx.ml", **{name: self._tensor(array, name) for name, array in tensors.items()}
         )
 
@@ -158,7 +170,7 @@ class Onnx(Exporter):
         }
         if flat.members:
             tensors["membership_values"] = np.array(flat.members, dtype=np.float64)
-        return self._operate(
+        return self.operate(
             "TreeEnsemble",
             [features],
             domain="ai.onnx.ml",
@@ -181,15 +193,15 @@ class Onnx(Exporter):
     def _linked(self, raw: str, output: str = "") -> str:
         link = self.forest.link
         if link == "log":
-            return self._operate("Exp", [self._operate("Clip", [raw, *map(self._constant, np.array([-708.0, 708.0]))])], output)
+            return self.operate("Exp", [self.operate("Clip", [raw, *map(self.constant, np.array([-708.0, 708.0]))])], output)
         if link == "logit":
-            return self._operate("Sigmoid", [raw], output)
+            return self.operate("Sigmoid", [raw], output)
         if link == "softmax":
-            return self._operate("Softmax", [raw], output, axis=1)
+            return self.operate("Softmax", [raw], output, axis=1)
         if link == "sorted":
             self.nodes.append(
                 self.onnx.helper.make_node(
-                    "TopK", [raw, self._constant(np.array([self.forest.n_outputs]))], ["_sorted", "_places"], axis=1, largest=0
+                    "TopK", [raw, self.constant(np.array([self.forest.n_outputs]))], ["_sorted", "_places"], axis=1, largest=0
                 )
             )
             return "_sorted"
@@ -197,25 +209,25 @@ class Onnx(Exporter):
 
     def _probabilities(self, raw: str) -> str:
         if self.forest.n_outputs > 1:
-            return self._operate("Identity", [self._linked(raw)], "probabilities")
+            return self.operate("Identity", [self._linked(raw)], "probabilities")
         second = self._linked(raw)
-        first = self._operate("Sub", [self._constant(np.array([[1.0]])), second])
-        return self._operate("Concat", [first, second], "probabilities", axis=1)
+        first = self.operate("Sub", [self.constant(np.array([[1.0]])), second])
+        return self.operate("Concat", [first, second], "probabilities", axis=1)
 
     def _label(self, raw: str) -> tuple[str, int]:
         """The most probable class, and the type of labels."""
         assert self.classes is not None
         kinds = self.onnx.TensorProto
         if self.forest.n_outputs == 1:
-            positive = self._operate("Greater", [raw, self._constant(np.array([[0.0]]))])
-            number = self._operate("Squeeze", [self._operate("Cast", [positive], to=kinds.INT64), self._constant(np.array([1]))])
+            positive = self.operate("Greater", [raw, self.constant(np.array([[0.0]]))])
+            number = self.operate("Squeeze", [self.operate("Cast", [positive], to=kinds.INT64), self.constant(np.array([1]))])
         else:
-            number = self._operate("ArgMax", [raw], axis=1, keepdims=0)
+            number = self.operate("ArgMax", [raw], axis=1, keepdims=0)
         labels = np.asarray(self.classes)
         if labels.dtype.kind in "iub":
             labels = labels.astype(np.int64)
         type_ = {"i": kinds.INT64, "f": kinds.DOUBLE}.get(labels.dtype.kind, kinds.STRING)
-        return self._operate("Gather", [self._constant(labels), number], "label", axis=0), type_
+        return self.operate("Gather", [self.constant(labels), number], "label", axis=0), type_
 
 
 def _is_text(kind: Kind) -> bool:
