@@ -439,3 +439,58 @@ def test_from_one_library_to_the_next():
     table = xgb.DMatrix(codes, feature_types=booster.feature_types, feature_names=booster.feature_names, enable_categorical=True, nthread=1)
     np.testing.assert_allclose(booster.predict(table), peer.predict_proba(x)[:, 1], rtol=1e-5)
     assert "sapwood_class" in ours.export("c")
+
+
+class TestDamage:
+    """Whatever is wrong with a file, it is one error; nothing hangs."""
+
+    def test_lightgbm(self):
+        x = numbers()
+        text = lgb.LGBMRegressor(**TestLightGbm.FEW).fit(x, target(x)).booster_.model_to_string()
+        changes = [
+            ("left_child=", "left_child=0 "),
+            ("split_feature=", "split_feature=99 "),
+            ("threshold=", "threshold=a "),
+            ("leaf_value=", "leaf_value=nan "),
+            ("max_feature_idx=4", "max_feature_idx=1"),
+            ("num_tree_per_iteration=1", "num_tree_per_iteration=3"),
+            ("num_tree_per_iteration=1\n", ""),
+            ("decision_type=", "other="),
+        ]
+        for old, new in changes:
+            assert old in text
+            with pytest.raises(ImportedModelError):
+                from_lightgbm(text.replace(old, new))
+        for end in range(100, len(text) // 3, 97):
+            try:
+                from_lightgbm(text[:end]).predict(x)
+            except ImportedModelError as error:
+                assert str(error)
+
+    def test_xgboost(self, tmp_path):
+        x = numbers()
+        path = tmp_path / "model.json"
+        xgb.XGBRegressor(**TestXgboost.FEW).fit(x, target(x)).save_model(path)
+        text = path.read_text()
+
+        def changed(**fields):
+            document = json.loads(text)
+            document["learner"]["gradient_booster"]["model"]["trees"][0] |= fields
+            return json.dumps(document)
+
+        tree = json.loads(text)["learner"]["gradient_booster"]["model"]["trees"][0]
+        cycle = [0 if child > 0 else child for child in tree["left_children"]]
+        shared = [child if child < 0 else tree["left_children"][0] for child in tree["right_children"]]
+        for damaged in (
+            changed(left_children=cycle),
+            changed(right_children=shared),
+            changed(left_children=[10**6] * len(cycle)),
+            changed(split_indices=[77] * len(cycle)),
+            changed(split_conditions=["x"] * len(cycle)),
+            changed(default_left=[]),
+            text.replace('"num_feature"', '"other"'),
+            text[: len(text) // 2],
+        ):
+            path.write_text(damaged)
+            with pytest.raises(ImportedModelError):
+                from_xgboost(path)

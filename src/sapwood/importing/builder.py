@@ -11,6 +11,7 @@ from sapwood.data.columns import Kind, Schema, as_level
 from sapwood.encoding.encoding import Encoding
 from sapwood.encoding.levels import MAX_LEVELS
 from sapwood.encoding.lookup import Lookup
+from sapwood.importing.base import ImportedModelError
 from sapwood.model import Model
 from sapwood.trees.column_tree import ColumnTree
 from sapwood.trees.tree import Tree
@@ -32,7 +33,12 @@ def build_model(
     Cut points are the thresholds there are, as many as that may be. A category becomes as many features as it takes: levels that no split
     tells apart share a bin, and a feature has no more bins than fit a byte.
     """
+    if not trees or len(trees) % (shared or len(base_score)):
+        raise ImportedModelError(f"{len(trees)} trees for {len(base_score)} output(s): a round is not whole")
     trees = [in_order(tree) for tree in trees]
+    for tree in trees:
+        if (tree.column >= schema.n_features).any() or np.isnan(tree.threshold).any() or not np.isfinite(tree.value).all():
+            raise ImportedModelError("a tree asks for a column that is not there, or has a threshold or value that is no number")
     parts = {c: _features_of(c, trees, len(schema.kind(c).levels)) for c in schema.categories}
     kinds, cuts, lookups, feature_of = _lay_out(trees, schema, parts)
     binning = Binning(cuts, kinds if kinds.any() else None)
@@ -40,8 +46,8 @@ def build_model(
         binning, base_score.astype(np.float64), loss, link, [_tree(t, tree, binning, feature_of) for t, tree in enumerate(trees)], shared
     )
     if not shared:
-        for tree in model.trees:
-            tree.value = tree.value[:, 0].copy()
+        for own in model.trees:
+            own.value = own.value[:, 0].copy()
     model.schema, model.encoding, model.best_round = schema, Encoding(schema.n_features, lookups), best_round
     return model
 
@@ -63,6 +69,10 @@ def whole_counts(weights: np.ndarray) -> np.ndarray:
 def in_order(tree: ColumnTree) -> ColumnTree:
     """The same tree with its nodes in the order of a walk: a child comes after its parent, and nothing is out of reach."""
     column, left, right = tree.column.tolist(), tree.left.tolist(), tree.right.tolist()
+    inner = tree.column >= 0
+    children = np.concatenate([tree.left[inner], tree.right[inner]])
+    if ((children <= 0) | (children >= len(column))).any() or len(np.unique(children)) < len(children):
+        raise ImportedModelError("a node of a tree has a child that is not there, or two nodes have the same")
     order, open_ = [], [0]
     while open_:
         node = open_.pop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,8 @@ def _estimator(estimator: Any, model: Model, source: str) -> Any:
     """With all that a fit leaves behind. `source` is the library that the model comes from."""
     estimator.model_ = model
     estimator.init_ = None
-    estimator.provenance_ = {"sapwood": __version__, "imported from": source}
+    # Of the data that decided on the model nothing is known; the model itself stands for them.
+    estimator.provenance_ = {"sapwood": __version__, "imported from": source, "data": hashlib.sha256(model.to_bytes()).hexdigest()}
     estimator._note_names(model.schema)
     estimator._constraints = [""] * model.schema.n_features
     estimator.do_early_stopping_ = False

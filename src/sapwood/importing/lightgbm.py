@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sapwood.estimators.classes import LabelSets
-from sapwood.importing.base import ImportedModelError
+from sapwood.importing.base import ImportedModelError, whole_model
 from sapwood.importing.builder import build_model, make_schema
 from sapwood.importing.estimators import as_classifier, as_ranker, as_regressor, loss_name
 from sapwood.trees.column_tree import ColumnTree
@@ -57,7 +57,8 @@ def from_lightgbm(model: Any) -> Any:
     else:
         with open(os.fspath(model), encoding="utf-8") as file:
             text = file.read()
-    return read_text(text, getattr(model, "classes_", None))
+    with whole_model("LightGBM"):
+        return read_text(text, getattr(model, "classes_", None))
 
 
 def read_text(text: str, classes: Any = None) -> Any:

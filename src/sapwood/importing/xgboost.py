@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sapwood.estimators.classes import LabelSets
-from sapwood.importing.base import ImportedModelError
+from sapwood.importing.base import ImportedModelError, whole_model
 from sapwood.importing.builder import build_model, make_schema, whole_counts
 from sapwood.importing.estimators import as_classifier, as_ranker, as_regressor, loss_name
 from sapwood.importing.float32 import below
@@ -64,14 +64,16 @@ def from_xgboost(model: Any) -> Any:
         with open(path, "rb") as file:
             data = file.read()
         if data[:2].strip()[:1] == b"{" and data[1:2] not in b"LUil":  # UBJSON has the length of a name there
-            return read_document(json.loads(data))
+            with whole_model("XGBoost"):
+                return read_document(json.loads(data))
         try:
             import xgboost
         except ImportError:
             raise ImportedModelError(f"{path} is not JSON: to read XGBoost's binary files, install xgboost") from None
         booster = xgboost.Booster(model_file=path)
     best = getattr(model, "best_iteration", None) if booster is not model and booster.attr("best_iteration") is not None else None
-    return read_document(json.loads(bytes(booster.save_raw("json"))), getattr(model, "classes_", None), best)
+    with whole_model("XGBoost"):
+        return read_document(json.loads(bytes(booster.save_raw("json"))), getattr(model, "classes_", None), best)
 
 
 def read_document(document: dict[str, Any], classes: Any = None, best_iteration: int | None = None) -> Any:
