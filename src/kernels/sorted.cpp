@@ -219,7 +219,7 @@ void SortedTree::scan(int node, int feature, Split& best) const {
       candidate = reached > quantile;
       quantile = reached;
     }
-    if (candidate) {
+    if (candidate || (last && missing.count > 0)) {  // all that is there against what is missing
       c.g[c.n] = sums.g;
       c.h[c.n] = sums.h;
       c.count[c.n] = sums.count;
