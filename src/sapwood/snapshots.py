@@ -44,7 +44,8 @@ class Snapshot:
     Parameters
     ----------
     path : str or path
-        The file is replaced in one step: there is always a whole one.
+        The file is replaced in one step: there is always a whole one. A process that is killed in that moment may leave another behind,
+        ".sapwood-*.part", which can be deleted.
     every : int, optional
         Write after so many rounds.
     seconds : float, optional
