@@ -14,6 +14,8 @@
 
 namespace sapwood {
 
+inline constexpr size_t kLine = 64;  // of the cache
+
 // Memory on a cache line's boundary, not initialised.
 class Buffer {
  public:
@@ -61,7 +63,9 @@ class Workspace : public GrowingTree {
   int64_t n_rows() const { return n_rows_; }
 
  private:
-  using Marks = std::vector<uint64_t>;  // a bit for each row of a page
+  static constexpr int64_t kSerialWork = 40000;  // (row, feature) pairs below which threads cost more than they bring
+  static constexpr int kAllRecords = 2;          // the buffer that has the records of all rows in their order
+  using Marks = std::vector<uint64_t>;           // a bit for each row of a page
   struct Range {
     int64_t begin = 0, end = 0;
   };
@@ -75,7 +79,18 @@ class Workspace : public GrowingTree {
     int slot = -1;
     int64_t n_pending = 0;
   };
-  struct Job;
+  // How many rows of the children were written from one end of their ranges.
+  struct alignas(kLine) Filled {
+    std::atomic<int64_t> left{0}, right{0};
+  };
+  struct Job {  // a node being split
+    int node, left = -1, right = -1;
+    bool implicit = false;                // the root: its rows are 0, 1, 2, ...
+    int left_slot = -1, right_slot = -1;  // histograms to build, or -1
+    Sides sides;
+    std::unique_ptr<Filled[]> filled;  // (n_pages, 2)
+    std::vector<Marks> marks;          // of each page, if it has any: the rows that do not go the way of the feature's common bin
+  };
   class Search;
 
   Range& range(int node, size_t page) { return ranges_[size_t(node) * pages_.size() + page]; }
