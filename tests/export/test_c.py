@@ -32,6 +32,17 @@ def test_it_predicts_the_same_bits(kind, tmp_path):
     np.testing.assert_array_equal(run(library.sapwood_predict, x, expected.shape[1]), kinds.linked(kind))
 
 
+@pytest.mark.parametrize("kind", ["deep sets of levels", "combinations"])
+def test_codes_that_are_none_count_as_missing(kind, tmp_path):
+    model = kinds.fitted(kind)
+    library, missing = build(model.export("c"), tmp_path), kinds.matrix(kind)
+    for code in (-1, 1000, np.inf):
+        x = missing.copy()
+        for column in model.model_.schema.categories:
+            missing[::3, column], x[::3, column] = np.nan, code
+        np.testing.assert_array_equal(run(library.sapwood_raw, x, 1), run(library.sapwood_raw, missing, 1))
+
+
 @pytest.mark.parametrize("kind", ["two classes", "four classes"])
 def test_it_names_the_class(kind, tmp_path):
     model = kinds.fitted(kind)

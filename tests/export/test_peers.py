@@ -107,3 +107,16 @@ def test_first_above():
         with np.errstate(over="ignore"):
             assert float(np.nextafter(own, np.float32(-np.inf))) <= threshold
     assert found[-2] == np.inf
+
+
+@pytest.mark.parametrize("kind", ["deep sets of levels", "means of levels"])
+@pytest.mark.parametrize("run", [run_treelite, run_lightgbm, run_xgboost])
+@pytest.mark.parametrize("code", [-1, 1000])
+def test_codes_that_are_none_count_as_missing(kind, run, code):
+    estimator, missing = kinds.fitted(kind), kinds.matrix(kind).astype(np.float32).astype(float)
+    x = missing.copy()
+    for column in estimator.model_.schema.categories:
+        missing[::3, column], x[::3, column] = np.nan, code
+    made = estimator.export(run.__name__.removeprefix("run_"))
+    np.testing.assert_array_equal(run(made, x, True), run(made, missing, True))
+    np.testing.assert_allclose(run(made, x, True), estimator.model_.predict_raw(ArrayTable(missing), 1), rtol=1e-5, atol=1e-5)

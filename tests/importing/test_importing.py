@@ -164,6 +164,7 @@ class TestLightGbm:
         peer = lgb.LGBMRanker(**self.FEW).fit(x, np.digitize(target(x), [0, 1, 2]), group=[20] * 20)
         peer.booster_.save_model(tmp_path / "model.txt")
         ours = from_lightgbm(tmp_path / "model.txt")
+        assert ours.to_bytes() == import_model(str(tmp_path / "model.txt")).to_bytes()
         assert ours.to_bytes() == from_lightgbm((tmp_path / "model.txt").read_text()).to_bytes()
         assert isinstance(ours, BoostingRanker)
         np.testing.assert_allclose(ours.predict(x), peer.predict(x), rtol=1e-12, atol=1e-12)
@@ -264,6 +265,7 @@ class TestXgboost:
         peer = xgb.XGBRegressor(**self.FEW).fit(x, target(x))
         peer.save_model(tmp_path / name)
         ours = from_xgboost(tmp_path / name)
+        assert import_model(tmp_path / name).to_bytes() == ours.to_bytes()
         check(ours, peer, x, 1e-5)
 
     def test_older_documents(self):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -18,11 +19,11 @@ __all__ = ["IMPORTERS", "ImportedModelError", "from_lightgbm", "from_sklearn", "
 def import_model(model: Any) -> Any:
     """A fitted model of LightGBM, XGBoost or scikit-learn as an estimator that predicts the same.
 
-    It explains itself, is saved, plotted and exported as any other. For model files see `from_lightgbm` and `from_xgboost`.
+    It explains itself, is saved, plotted and exported as any other.
 
     Parameters
     ----------
-    model : Booster, or an estimator that is fitted
+    model : Booster, an estimator that is fitted, or the path of a model file of LightGBM or XGBoost
 
     Returns
     -------
@@ -38,6 +39,9 @@ def import_model(model: Any) -> Any:
     >>> float(abs(import_model(forest).predict_proba(X) - forest.predict_proba(X)).max()) < 1e-12
     True
     """
+    if isinstance(model, str | os.PathLike):
+        with open(model, "rb") as file:
+            return (from_lightgbm if file.read(4) == b"tree" else from_xgboost)(model)
     for own in type(model).__mro__:
         library = own.__module__.partition(".")[0]
         if library in IMPORTERS:
