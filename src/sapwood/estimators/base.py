@@ -247,9 +247,10 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         return part
 
     @property
-    def _digest(self) -> str:
-        """Of the data that decided on the model."""
-        return str(self.provenance_["data"])
+    def _digest(self) -> str | None:
+        """Of the data that decided on the model, if that is known: a model may come from elsewhere."""
+        digest = getattr(self, "provenance_", {}).get("data")
+        return None if digest is None else str(digest)
 
     @property
     def _known_targets(self) -> Any:

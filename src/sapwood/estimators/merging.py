@@ -66,7 +66,7 @@ def merge(models: Sequence[Any], weights: Any = None) -> Any:
     merged._set_scores({})
     merged.train_score_ = merged.validation_score_ = np.array([])
     merged.do_early_stopping_ = False
-    merged.provenance_ = {**first.provenance_, "data": join_digests(str(model.provenance_["data"]) for model in models)}
+    merged.provenance_ = {**first.provenance_, "data": join_digests(str(model._digest) for model in models)}
     return merged
 
 
