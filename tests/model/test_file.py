@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
-from sapwood import BoostingClassifier, Model, ModelFormatError
+from sapwood import BoostingClassifier, Model, ModelFormatError, kernels
 from sapwood.data.tables import ArrayTable
 from sapwood.model.file import ARRAYS, SCHEMA, checksum, pack, unpack
+from tests.model.plain_reader import hash_of
 
 
 @pytest.fixture(scope="module")
@@ -293,3 +294,20 @@ class TestOtherFiles:
             Model.from_bytes(save(parts[0], {"sapwood": self.document(parts[1]), "sha256": wrong}))
         with pytest.raises(ModelFormatError, match="checksum"):
             Model.from_bytes(save(parts[0], {"sapwood": self.document(parts[1])}))
+
+
+class TestHash:
+    @pytest.mark.parametrize("n", [0, 1, 7, 8, 63, 64, 65, 1000])
+    def test_is_that_of_the_specification(self, n):
+        data = np.random.default_rng(n).bytes(n)
+        assert kernels.hash_bytes(np.frombuffer(data, dtype=np.uint8)) == hash_of(data)
+
+    def test_any_bits_of_any_two_words_show(self):
+        rng = np.random.default_rng(0)
+        words = rng.integers(0, 2**63, 200).astype(np.uint64)
+        before = kernels.hash_bytes(words.view(np.uint8))
+        for _ in range(2_000):
+            changed = words.copy()
+            for at in rng.choice(200, 2, replace=False):
+                changed[at] ^= np.uint64(1) << np.uint64(rng.choice([63, 62, 52, 31, 0, rng.integers(64)]))
+            assert kernels.hash_bytes(changed.view(np.uint8)) != before

@@ -229,7 +229,9 @@ def _read_parameters(data: dict[str, Any], classes: dict[str, type], start: Any,
 
 def _check(values: dict[str, Any], known: dict[str, config.Parameter], name: str) -> None:
     """As `fit` would, so that nothing stands where predictions need something else."""
-    checked = {key: value for key, value in values.items() if not isinstance(value, Unsaved)}
+    default = {key: parameter.default for key, parameter in known.items()}
+    same = {key for key, value in values.items() if type(value) is type(default[key]) and value == default[key]}  # need no check
+    checked = {key: value for key, value in values.items() if key not in same and not isinstance(value, Unsaved)}
     loss = checked.get("loss")
     if isinstance(loss, str) and is_name(loss):  # it may be registered elsewhere
         del checked["loss"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sapwood import kernels
 from sapwood.data.binning import NUMBER, ONE_VS_REST
 from sapwood.data.columns import Schema
 from sapwood.encoding.encoding import Encoding
@@ -42,6 +43,7 @@ ARRAYS = {
     "lookup_values": ("float64", "keys"),
     "lookup_other": ("float64", "lookups"),
 }
+NODES = [name for name, (_, kind) in ARRAYS.items() if kind == "nodes"]
 WIDE = {"sets": 8}  # arrays of so many numbers an entry
 MORE = {"init": "uint8"}  # what an estimator's file may hold besides: that of another one, which its predictions start from
 
@@ -81,8 +83,8 @@ def checksum(arrays: dict[str, np.ndarray], document: str) -> str:
     digest = hashlib.sha256(document.encode())
     for name in sorted(arrays):
         array = arrays[name]
-        digest.update(f"\n{name} {array.dtype.name} {' '.join(map(str, array.shape))}\n".encode())
-        digest.update(array.reshape(-1).view(np.uint8).data)
+        own = kernels.hash_bytes(array.reshape(-1).view(np.uint8))
+        digest.update(f"\n{name} {array.dtype.name} {' '.join(map(str, array.shape))} {own:016x}".encode())
     return digest.hexdigest()
 
 
@@ -124,7 +126,9 @@ def _check(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
     _require(rest == 0, "a round is not whole")
     best = about.get("best_round", -1)
     _require(best is None or (type(best) is int and 0 <= best <= n_rounds), "best_round is out of range")
-    _check_nodes(arrays, np.diff(arrays["cuts_begin"]))
+    nodes = [arrays[name] for name in ("begin", *NODES, "kinds", "cuts_begin")]
+    fault = kernels.find_fault(*nodes, len(arrays["sets"]))
+    _require(fault is None, str(fault))
 
 
 def _check_cuts(cuts: np.ndarray, n_cuts: np.ndarray, kinds: np.ndarray) -> None:
@@ -133,29 +137,3 @@ def _check_cuts(cuts: np.ndarray, n_cuts: np.ndarray, kinds: np.ndarray) -> None
     feature = np.repeat(np.arange(len(n_cuts)), n_cuts)
     ascending = (cuts[:-1] < cuts[1:]) | (feature[:-1] < feature[1:])
     _require(bool(ascending.all() and not np.isnan(cuts).any()), "cuts are not ascending")
-
-
-def _check_nodes(arrays: dict[str, np.ndarray], n_cuts: np.ndarray) -> None:
-    begin, feature, bins = arrays["begin"], arrays["feature"], arrays["bin"]
-    sizes = np.diff(begin)
-    _require(bool((sizes > 0).all()), "a tree has no nodes")
-    _require(len(feature) < 1 << 31, "it has too many nodes")
-    _require(bool((feature >= -1).all() and (feature < len(n_cuts)).all()), "a feature is out of range")
-    inner = np.flatnonzero(feature >= 0)
-    first, end = (np.repeat(one, sizes)[inner] for one in (begin[:-1], begin[1:]))  # of the node's tree
-    n_parents = np.zeros(len(feature), dtype=np.int64)
-    for name in ("left", "right"):
-        child = arrays[name][inner] + first  # counted through all trees
-        _require(bool(((child > inner) & (child < end)).all()), f"a {name} child is out of range")
-        n_parents += np.bincount(child, minlength=len(feature))
-    n_parents[begin[:-1]] += 1  # a root needs none
-    _require(bool((n_parents == 1).all()), "a node has no parent, or two")
-    _require(not np.isnan(arrays["threshold"]).any(), "a threshold is not a number")
-    _require(bool(np.isfinite(arrays["value"]).all()), "a leaf value is not finite")
-    _require(not np.isnan(arrays["gain"]).any(), "a gain is not a number")
-    _require(bool((arrays["count"] >= 0).all()), "a count is negative")
-    _require(bool((arrays["missing_left"] <= 1).all()), "missing_left is neither 0 nor 1")
-    of_levels = arrays["kinds"][feature[inner]] != NUMBER
-    by_levels, by_number = inner[of_levels], inner[~of_levels]
-    _require(bool((bins >= 0).all() and (bins[by_number] <= n_cuts[feature[by_number]]).all()), "a bin is out of range")
-    _require(np.array_equal(bins[by_levels], np.arange(len(arrays["sets"]))), "a set of levels is missing, or one too many")
