@@ -5,6 +5,7 @@ import pandas as pd
 
 from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor
 
+PARTS = ["year", "quarter", "month", "week", "day", "dayofyear", "weekday", "hour", "minute", "second"]
 SMALL = {"max_iter": 3, "max_leaf_nodes": 5, "min_samples_leaf": 5}
 
 
@@ -23,7 +24,7 @@ def frame(n_rows=160):
     towns = np.array(["Ulm", "Köln", "Bonn", None, 'x, "y"'], dtype=object)[np.arange(n_rows) % 5]
     table = pd.DataFrame({"size": x[:, 0], "town": towns, "zone": np.arange(n_rows) % 11 * 0.5, "late": np.arange(n_rows) % 2 == 0})
     table["zone"] = table["zone"].replace(5.0, np.inf).astype("category")
-    table["when"] = pd.Timestamp("2024-03-01", tz="Europe/Berlin") + pd.to_timedelta(np.arange(n_rows), "D")
+    table["when"] = pd.Timestamp("2024-03-01", tz="Europe/Berlin") + pd.to_timedelta(np.arange(n_rows) * 37, "h")
     return table, y + 2 * (towns == "Ulm") + np.arange(n_rows) % 11 // 4
 
 
@@ -54,6 +55,10 @@ def make(name):
         "labels": lambda: (BoostingClassifier(**SMALL).fit(x, np.column_stack([y > 0, three > 1]).astype(int)), x),
         "poisson": lambda: (regressor(x, np.exp(y / 2), loss="poisson", init=regressor(x, np.exp(y / 2), loss="gamma")), x),
         "ranking": lambda: (BoostingRanker(**SMALL).fit(x, three, qid=queries), x),
+        "calendar": lambda: (
+            regressor(table[["when", "size"]], np.arange(160) // 5 % 7 + 0.0, datetime_features=PARTS, max_iter=12),
+            table[["when", "size"]],
+        ),
         "no splits": lambda: (regressor(x, y, min_samples_leaf=100), x),
     }
     return kinds[name]()
@@ -71,7 +76,7 @@ KINDS = [
     "two classes",
     "labels",
 ]
-KINDS += ["poisson", "ranking", "no splits"]
+KINDS += ["poisson", "ranking", "calendar", "no splits"]
 
 
 def as_rows(x):

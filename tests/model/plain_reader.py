@@ -1,10 +1,13 @@
 """Readers written from docs/format.md alone, in plain Python: no NumPy, nothing of Sapwood's."""
 
 import array
+import datetime
 import hashlib
 import json
 import math
+import re
 import struct
+import zoneinfo
 
 TYPES = {"F64": ("d", "float64"), "I64": ("q", "int64"), "I32": ("i", "int32"), "U32": ("I", "uint32"), "U8": ("B", "uint8")}
 INFINITIES = {"inf": math.inf, "-inf": -math.inf}
@@ -28,6 +31,29 @@ def hash_of(data):
     for lane in lanes:
         h = mix(h, lane)
     return h
+
+
+def clock(zone):
+    distance = re.fullmatch(r"(?:UTC)?([+-])(\d\d):?(\d\d)", zone)
+    if distance is None:
+        return zoneinfo.ZoneInfo(zone)
+    ahead = datetime.timedelta(hours=int(distance[2]), minutes=int(distance[3]))
+    return datetime.timezone(ahead if distance[1] == "+" else -ahead)
+
+
+def calendar_part(part, moment, zone):
+    """From microseconds since 1970; in UTC, where there is a time zone whose clocks are to be read."""
+    if moment is None or not math.isfinite(moment):
+        return math.nan
+    when = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(microseconds=math.floor(moment))
+    when = when if zone is None else when.astimezone(clock(zone))
+    own = {
+        "quarter": (when.month + 2) // 3,
+        "week": when.isocalendar()[1],
+        "dayofyear": when.timetuple().tm_yday,
+        "weekday": when.weekday(),
+    }
+    return float(own[part] if part in own else getattr(when, part))
 
 
 def link(name, raw):
@@ -75,9 +101,14 @@ class BinaryModel:
 
     def features(self, codes):
         a = self.arrays
+        parts = {int(f): about for f, about in self.about["encoding"].get("parts", {}).items()}
         lookups = {int(f): about for f, about in self.about["encoding"]["lookups"].items()}
         out = []
         for f in range(len(a["kinds"])):
+            if f in parts:
+                zone = self.about["features"]["kinds"][str(parts[f]["column"])].get("zone")
+                out.append(calendar_part(parts[f]["part"], codes[parts[f]["column"]], zone))
+                continue
             if f not in lookups:
                 out.append(codes[f])
                 continue
@@ -130,6 +161,9 @@ class JsonModel:
         values = [row[column] for column in about["columns"]]
         absent = [plain(one) for one in self.about["missing_values"]]
         values = [None if value is None or value != value or value in absent else value for value in values]
+        if about["part"] is not None:
+            found = calendar_part(about["part"], values[0], self.about["columns"][about["columns"][0]].get("zone"))
+            return None if found != found else found
         if about["lookup"] is None:
             return values[0]
         known = [[plain(level) for level in self.about["columns"][column]["levels"]] for column in about["columns"]]

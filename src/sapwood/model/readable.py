@@ -50,7 +50,7 @@ def _column(model: Model, column: int) -> dict[str, Any]:
 def _feature(model: Model, feature: int) -> dict[str, Any]:
     columns = list(model.encoding.columns_of(feature))
     name = ", ".join(str(c) if model.schema.names is None else str(model.schema.names[c]) for c in columns)
-    about: dict[str, Any] = {"name": name, "columns": columns, "lookup": None}
+    about: dict[str, Any] = {"name": name, "columns": columns, "part": None, "lookup": None}
     if feature in model.encoding.parts:
         part = model.encoding.parts[feature].part
         return about | {"name": f"{part} of {name}", "part": part}
