@@ -172,6 +172,8 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
 
     def _start(self, init_model: Any) -> Start:
         """What `fit` goes on from."""
+        if isinstance(init_model, Start):
+            return init_model
         own = self.model_ if hasattr(self, "model_") and self.warm_start else None
         if init_model is None:
             if own is None:
@@ -195,8 +197,21 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
             "init_model", model[: model.n_rounds_used], True, False, init_model._known_targets, init_model.init_, init_model._digest
         )
 
-    def _start_of_more(self) -> Start:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, **more: Any) -> BaseBoosting:
+        """Train on more rows.
+
+        The first call is a fit: it makes the bins, and the tables of categories. Each further one adds `max_iter` rounds on the new rows
+        alone, with the old bins and tables: the rows are looked up as rows to be predicted are, so they must be new ones. A level that was
+        not there at first is as good as missing. Trees that early stopping found too many are left out.
+
+        Parameters are those of `fit`, but for `init_model`.
+        """
+        return self.fit(X, y, sample_weight, init_model=self._start_of_more(more), **more)
+
+    def _start_of_more(self, arguments: dict[str, Any]) -> Start:
         """What `partial_fit` goes on from."""
+        if "init_model" in arguments:
+            raise TypeError("partial_fit takes no init_model: it goes on from the estimator's own model")
         if not hasattr(self, "model_"):
             return Start("partial_fit")
         model = self.model_

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -14,18 +13,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from sapwood import config
 from sapwood.boosting import Rows
-from sapwood.callbacks import Callback
 from sapwood.checks import check_labels
 from sapwood.estimators.base import BaseBoosting
 from sapwood.estimators.classes import KINDS, Classes, LabelSets, read_classes
-from sapwood.estimators.inputs import Given, Watching
 from sapwood.estimators.values import array_from_data, array_to_data
 from sapwood.export import ExportError
 from sapwood.going_on import Start
 from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.model.rounds import Rounds
-from sapwood.snapshots import Snapshot
 from sapwood.threads import threads_for
 
 
@@ -64,23 +60,8 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
     classes_: np.ndarray
     _kind: Classes
 
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        classes: Any = None,
-        sample_weight: Any = None,
-        *,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
-        offset: Any = None,
-        offset_val: Any = None,
-        groups: Any = None,
-        eval_sets: Any = None,
-        eval_metric: Any = None,
-        callbacks: Sequence[Callback] | None = None,
-        snapshot: Snapshot | str | PathLike[str] | None = None,
+    def partial_fit(  # type: ignore[override]  # as scikit-learn has it
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, **more: Any
     ) -> BoostingClassifier:
         """Train on more rows.
 
@@ -93,11 +74,9 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
         classes : array of shape (n_classes,), optional
             All classes that there will ever be, for the first call; without, those of its y. One without rows there counts as half a row
             for the constant that training starts from.
-        X, y, sample_weight and others : as for `fit`
+        X, y, sample_weight, **more : as for `fit`, but for `init_model`
         """
-        validation = Given(X_val, y_val, sample_weight_val, suffix="_val", offset=offset_val)
-        watching = Watching(groups, eval_sets, eval_metric, callbacks or (), snapshot)
-        start = self._start_of_more()
+        start = self._start_of_more(more)
         if classes is not None:
             named = Classes(np.unique(check_labels(classes, len(classes), "classes")))
             if start.targets is not None and not (type(start.targets) is Classes and np.array_equal(start.targets.classes, named.classes)):
@@ -105,7 +84,7 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
                     f"classes={named.classes.tolist()} are not those of the first call of partial_fit: {start.targets.classes.tolist()}"
                 )
             start = replace(start, targets=named)
-        self._fit_anew(Given(X, y, sample_weight, offset=offset), validation, watching, start)
+        self.fit(X, y, sample_weight, init_model=start, **more)
         return self
 
     def predict(self, X: Any, *, offset: Any = None, rounds: Rounds = None, early_exit: float | None = None) -> np.ndarray:

@@ -124,41 +124,6 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         self._fit_anew(given, validation, watching, self._start(init_model))
         return self
 
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        group: Any = None,
-        qid: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
-        group_val: Any = None,
-        qid_val: Any = None,
-        offset: Any = None,
-        offset_val: Any = None,
-        groups: Any = None,
-        eval_sets: Any = None,
-        eval_metric: Any = None,
-        callbacks: Sequence[Callback] | None = None,
-        snapshot: Snapshot | str | PathLike[str] | None = None,
-    ) -> BoostingRanker:
-        """Train on the rows of more queries.
-
-        The first call is a fit: it makes the bins, and the tables of categories. Each further one adds `max_iter` rounds on the new rows
-        alone, with the old bins and tables: the rows are looked up as rows to be predicted are, so they must be new ones. A level that was
-        not there at first is as good as missing. Trees that early stopping found too many are left out.
-
-        Parameters are those of `fit`.
-        """
-        given = Given(X, y, sample_weight, {"group": group, "qid": qid}, offset=offset)
-        validation = Given(X_val, y_val, sample_weight_val, {"group_val": group_val, "qid_val": qid_val}, "_val", offset_val)
-        watching = Watching(groups, eval_sets, eval_metric, callbacks or (), snapshot)
-        self._fit_anew(given, validation, watching, self._start_of_more())
-        return self
-
     def refit(
         self, X: Any, y: Any, sample_weight: Any = None, *, decay: float = 0.9, group: Any = None, qid: Any = None, offset: Any = None
     ) -> BoostingRanker:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from os import PathLike
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,9 @@ from sklearn.metrics import d2_pinball_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood import config
-from sapwood.callbacks import Callback
 from sapwood.checks import check_quantiles
 from sapwood.config import REGRESSION_LOSSES, LossNames
 from sapwood.estimators.base import BaseBoosting
-from sapwood.estimators.inputs import Given, Watching
 from sapwood.estimators.values import Unsaved
 from sapwood.going_on import Start
 from sapwood.losses import REGRESSION, Loss
@@ -25,7 +22,6 @@ from sapwood.losses.registry import find_loss
 from sapwood.losses.several import SeveralOutputs
 from sapwood.metrics.concordance import concordance_index, concordance_of_times
 from sapwood.model.rounds import Rounds
-from sapwood.snapshots import Snapshot
 from sapwood.threads import threads_for
 
 
@@ -59,36 +55,6 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
     >>> round(BoostingRegressor().fit(X, y).score(X, y), 1)
     0.9
     """
-
-    def partial_fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
-        offset: Any = None,
-        offset_val: Any = None,
-        groups: Any = None,
-        eval_sets: Any = None,
-        eval_metric: Any = None,
-        callbacks: Sequence[Callback] | None = None,
-        snapshot: Snapshot | str | PathLike[str] | None = None,
-    ) -> BoostingRegressor:
-        """Train on more rows.
-
-        The first call is a fit: it makes the bins, and the tables of categories. Each further one adds `max_iter` rounds on the new rows
-        alone, with the old bins and tables: the rows are looked up as rows to be predicted are, so they must be new ones. A level that was
-        not there at first is as good as missing. Trees that early stopping found too many are left out.
-
-        Parameters are those of `fit`.
-        """
-        validation = Given(X_val, y_val, sample_weight_val, suffix="_val", offset=offset_val)
-        watching = Watching(groups, eval_sets, eval_metric, callbacks or (), snapshot)
-        self._fit_anew(Given(X, y, sample_weight, offset=offset), validation, watching, self._start_of_more())
-        return self
 
     def predict(self, X: Any, *, offset: Any = None, rounds: Rounds = None) -> np.ndarray:
         """(n_rows,) float64: the predicted targets; (n_rows, n_outputs) for a y of several columns, or several quantiles.
