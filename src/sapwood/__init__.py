@@ -4,16 +4,21 @@ How to read the source: `estimators` (what users call) -> `boosting` (the round 
 `sampling`, `trees` (the growing loop), `model` (prediction, files) -> `kernels` (C++ loops over rows, bins and nodes).
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from sapwood.curves import cv
 from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor, load, merge
 from sapwood.features import FeatureSpec
-from sapwood.importing import from_lightgbm, from_sklearn, from_xgboost, import_model
 from sapwood.losses import Loss
 from sapwood.losses.check import check_loss
 from sapwood.losses.registry import register_loss
 from sapwood.model import Model, ModelFormatError
 from sapwood.snapshots import Snapshot, SnapshotError
 from sapwood.version import __version__
+
+if TYPE_CHECKING:
+    from sapwood.importing import from_lightgbm, from_sklearn, from_xgboost, import_model
 
 __all__ = [
     "BoostingClassifier",
@@ -36,3 +41,10 @@ __all__ = [
     "merge",
     "register_loss",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What reads other libraries' models needs all of scikit-learn's ensembles, which few others do: imported when first asked for."""
+    if name in ("from_lightgbm", "from_sklearn", "from_xgboost", "import_model"):
+        return getattr(importlib.import_module("sapwood.importing"), name)
+    raise AttributeError(f"module 'sapwood' has no attribute {name!r}")

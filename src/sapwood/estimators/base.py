@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import os
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,7 +17,6 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.inspection import permutation_importance
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.metrics._scorer import _BaseScorer
 from sklearn.model_selection import train_test_split
@@ -66,6 +66,7 @@ from sapwood.version import __version__
 
 WITH_ROWS = ("permutation", "shap")  # importances that are of rows, not of the trees alone
 AUTO_EARLY_STOPPING_ROWS = 10_000
+HISTOGRAMS = "sklearn.ensemble._hist_gradient_boosting.gradient_boosting"
 SCORED_TRAINING_ROWS = 10_000  # of the training rows, for a scorer other than the loss
 
 
@@ -625,6 +626,13 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         """Whether the targets are classes that a split should have the same shares of."""
         return False
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Asked by scikit-learn. Its `inspection` asks this first, and then for a class, not a method, where it might use "recursion"."""
+        asked_for = sys.modules.get(HISTOGRAMS)  # imported by whoever asks: by us it would be for nothing, mostly, and takes a while
+        if asked_for is not None:
+            asked_for.BaseHistGradientBoosting.register(BaseBoosting)
+        return hasattr(self, "model_")
+
     def _compute_partial_dependence_recursion(self, grid: Any, target_features: np.ndarray) -> np.ndarray:
         """(n_outputs, n_points): asked by `sklearn.inspection`, which knows columns by their number in its X; ours are those of the fit."""
         check_is_fitted(self)
@@ -728,9 +736,6 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         """The labels that an exported model predicts."""
         return None
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -794,6 +799,8 @@ class BaseBoosting(SavedEstimator, CallbackSupportMixin, BaseEstimator):
         if scoring is None and not isinstance(self, ClassifierMixin | RegressorMixin):
             raise ValueError(f"kind='permutation' needs scoring for {type(self).__name__}: a function (estimator, X, y) -> float")
         rest = {"n_repeats": n_repeats, "random_state": random_state, "sample_weight": sample_weight}
+        from sklearn.inspection import permutation_importance  # here, for it takes all of scikit-learn's ensembles with it
+
         return permutation_importance(self, X, y, scoring=scoring, **rest).importances_mean
 
 
