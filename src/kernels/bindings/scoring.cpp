@@ -1,0 +1,220 @@
+// Trained trees: prediction and explanation.
+#include "../shap.hpp"
+#include "bindings.hpp"
+
+namespace sapwood {
+namespace {
+
+// Which features are categories, and the sets of levels that nodes send left: a node on such a feature has the number of its set as bin.
+struct Categories {
+  const uint8_t* kinds = nullptr;
+  const LevelSet* sets = nullptr;
+  int64_t n_sets = 0;
+
+  Categories(const std::optional<In<uint8_t>>& kinds_, const std::optional<In2<uint32_t>>& sets_, int n_features) {
+    require(!kinds_ || int(kinds_->size()) == n_features, "kinds must have one entry for each feature");
+    require(!sets_ || sets_->shape(1) == 8, "sets must be (n_sets, 8)");
+    static_assert(sizeof(LevelSet) == 8 * sizeof(uint32_t));
+    if (kinds_) kinds = kinds_->data();
+    if (sets_) sets = reinterpret_cast<const LevelSet*>(sets_->data()), n_sets = int64_t(sets_->shape(0));
+  }
+  // Of a node on a feature; null for a number.
+  const LevelSet* levels(int feature, int64_t set) const {
+    if (!kinds || !kinds[feature]) return nullptr;
+    require(set >= 0 && set < n_sets, "no such set of levels");
+    return sets + set;
+  }
+};
+
+// Walks one tree over a binned page and adds the leaf values, one or one for each output, to raw.
+void add_tree(In<uint8_t> page, int64_t n_rows, int width, int stride, In<int32_t> missing_bin, In<int32_t> feature, In<int32_t> bin,
+              In<int32_t> left, In<int32_t> right, In<uint8_t> missing_left, Flat<double> value, nb::ndarray<double, nb::device::cpu> raw,
+              int n_threads, const Places* given, std::optional<Lists> lists, std::optional<In<uint8_t>> kinds,
+              std::optional<In2<uint32_t>> sets) {
+  const Planes to = as_planes(raw);
+  const int64_t n_nodes = int64_t(feature.size());
+  const int n_features = int(missing_bin.size());
+  const Categories categories(kinds, sets, n_features);
+  require(n_nodes > 0 && int64_t(bin.size()) == n_nodes && int64_t(left.size()) == n_nodes && int64_t(right.size()) == n_nodes &&
+              int64_t(missing_left.size()) == n_nodes && int64_t(value.size()) == n_nodes * to.n_outputs,
+          "node arrays must have the same length");
+  const Places plain = given ? Places{} : plain_places(missing_bin);
+  const Places& places = given ? *given : plain;
+  require(int(places.of.size()) == n_features, "places do not fit");
+  require(width > 0 && stride >= width && to.n == n_rows &&
+              int64_t(page.size()) >= int64_t((places.n_columns() + width - 1) / width) * n_rows * stride,
+          "page and raw do not fit");
+  require(places.n_beside == 0 || lists, "what lies beside the rows is not given");
+  if (lists) check_lists(places, *lists, n_rows);
+  std::vector<Sides> sides(n_nodes);
+  for (int64_t i = 0; i < n_nodes; ++i) {
+    const int32_t f = feature.data()[i], l = left.data()[i], r = right.data()[i];
+    require(f < n_features && (f < 0 || (l > i && l < n_nodes && r > i && r < n_nodes)), "node out of range");
+    if (f < 0) continue;
+    const int missing = missing_bin.data()[f];
+    require(missing >= 0 && missing <= 255, "missing_bin out of range");
+    const LevelSet* levels = categories.levels(f, bin.data()[i]);
+    sides[i].fill(places.of[f], missing + 1,
+                  [&](int b) { return b == missing ? missing_left.data()[i] : uint8_t(levels ? levels->has(b) : b <= bin.data()[i]); });
+  }
+  over_rows(n_rows, n_threads, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      int32_t i = 0;
+      for (int32_t f; (f = feature.data()[i]) >= 0;) {
+        const Place& place = places.of[f];
+        bool goes_left;
+        if (place.column == kBeside) {
+          const auto& [first, beside] = *lists;
+          goes_left = side_beside(place, sides[i], beside.data() + first.data()[row], beside.data() + first.data()[row + 1]);
+        } else {
+          goes_left = sides[i].left[page.data()[(int64_t(place.column / width) * n_rows + row) * stride + place.column % width]];
+        }
+        i = goes_left ? left.data()[i] : right.data()[i];
+      }
+      const double* values = value.data() + i * to.n_outputs;
+      for (int64_t k = 0; k < to.n_outputs; ++k) to.data[k * to.stride + row] += values[k];
+    }
+  });
+}
+
+}  // namespace
+
+void bind_scoring(nb::module_& m) {
+  const auto release = nb::call_guard<nb::gil_scoped_release>();
+  m.def("add_tree", &add_tree, "page"_a, "n_rows"_a, "width"_a, "stride"_a, "missing_bin"_a, "feature"_a, "bin"_a, "left"_a, "right"_a,
+        "missing_left"_a, "value"_a, "raw"_a, "n_threads"_a, "places"_a = nb::none(), "lists"_a = nb::none(), "kinds"_a = nb::none(),
+        "sets"_a = nb::none(), release);
+  nb::class_<Scorer>(m, "Scorer")
+      .def(
+          "__init__",
+          [](Scorer* self, In<int64_t> begin, In<int32_t> feature, In<double> threshold, In<int32_t> left, In<int32_t> right,
+             In<uint8_t> missing_left, Flat<double> value, int n_features, int n_outputs, std::optional<In<int32_t>> n_levels,
+             std::optional<In<int32_t>> bin, std::optional<In2<uint32_t>> sets) {
+            const size_t n_nodes = feature.size();
+            require(!n_levels || (bin && sets && bin->size() == n_nodes && sets->shape(1) == 8 && int(n_levels->size()) == n_features),
+                    "levels do not fit");
+            for (int f = 0; n_levels && f < n_features; ++f) {
+              require(n_levels->data()[f] >= 0 && n_levels->data()[f] <= 255, "a category has up to 255 levels");
+            }
+            require(begin.size() >= 1 && begin.data()[0] == 0 && begin.data()[begin.size() - 1] == int64_t(n_nodes),
+                    "trees must cover the nodes");
+            require(threshold.size() == n_nodes && left.size() == n_nodes && right.size() == n_nodes && missing_left.size() == n_nodes,
+                    "node arrays must have the same length");
+            require(n_features > 0 && n_outputs > 0, "n_features and n_outputs must be positive");
+            const bool vectors = value.size() != n_nodes;
+            require(!vectors || value.size() == n_nodes * size_t(n_outputs), "a node must have one value, or one for each output");
+            for (size_t t = 0; t + 1 < begin.size(); ++t) {
+              const int64_t first = begin.data()[t], n = begin.data()[t + 1] - first;
+              require(n > 0 && first + n <= int64_t(n_nodes), "a tree has at least one node, and they cover the arrays");
+              std::vector<uint8_t> parents(n);
+              for (int64_t i = 0; i < n; ++i) {
+                const int32_t f = feature.data()[first + i], l = left.data()[first + i], r = right.data()[first + i];
+                if (f < 0) continue;
+                require(f < n_features && l > i && l < n && r > i && r < n && l != r, "a node is out of range");
+                require(!parents[l]++ && !parents[r]++, "a node has two parents");
+                require(threshold.data()[first + i] == threshold.data()[first + i], "a threshold is not a number");
+                if (!n_levels || !n_levels->data()[f]) continue;
+                const int32_t set = bin->data()[first + i];
+                require(set >= 0 && size_t(set) < sets->shape(0), "no such set of levels");
+              }
+              for (int64_t i = 1; i < n; ++i) require(parents[i], "a node has no parent");
+            }
+            const Trees trees{begin.data(),
+                              feature.data(),
+                              threshold.data(),
+                              left.data(),
+                              right.data(),
+                              missing_left.data(),
+                              value.data(),
+                              int64_t(begin.size()) - 1,
+                              vectors ? n_outputs : 1,
+                              n_levels ? n_levels->data() : nullptr,
+                              n_levels ? bin->data() : nullptr,
+                              n_levels ? reinterpret_cast<const LevelSet*>(sets->data()) : nullptr};
+            new (self) Scorer(trees, n_features, n_outputs);
+          },
+          "begin"_a, "feature"_a, "threshold"_a, "left"_a, "right"_a, "missing_left"_a, "value"_a, "n_features"_a, "n_outputs"_a,
+          "n_levels"_a = nb::none(), "bin"_a = nb::none(), "sets"_a = nb::none())
+      .def(
+          "add",
+          [](const Scorer& self, AnyTable x, int64_t first, int64_t last, Out2<double> out, int n_threads) {
+            const Table table = as_table(x);
+            require(table.n_columns == self.n_features(), "X has another number of features");
+            require(int64_t(out.shape(0)) == table.n_rows && int(out.shape(1)) == self.n_outputs(), "out does not fit");
+            require(0 <= first && first <= last && last <= self.n_trees(), "trees out of range");
+            require(n_threads > 0, "n_threads must be positive");
+            self.add(table, first, last, n_threads, out.data());
+          },
+          "x"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release)
+      .def(
+          "add_sparse",
+          [](const Scorer& self, const OwnedLines& rows, int64_t first, int64_t last, Out2<double> out, int n_threads) {
+            require(rows.lines.n_across == self.n_features(), "X has another number of features");
+            require(int64_t(out.shape(0)) == rows.lines.n_lines && int(out.shape(1)) == self.n_outputs(), "out does not fit");
+            require(0 <= first && first <= last && last <= self.n_trees(), "trees out of range");
+            require(n_threads > 0, "n_threads must be positive");
+            self.add(rows.lines, first, last, n_threads, out.data());
+          },
+          "rows"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release)
+      .def(
+          "leaves",
+          [](const Scorer& self, AnyTable x, int64_t first, int64_t last, Out2<int32_t> out, int n_threads) {
+            const Table table = as_table(x);
+            require(table.n_columns == self.n_features(), "X has another number of features");
+            require(0 <= first && first <= last && last <= self.n_trees(), "trees out of range");
+            require(n_threads > 0, "n_threads must be positive");
+            require(int64_t(out.shape(0)) == table.n_rows && int64_t(out.shape(1)) == last - first, "out does not fit");
+            self.leaves(table, first, last, n_threads, out.data());
+          },
+          "x"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release);
+  // out: (n_rows, n_outputs * width), width as each of them says.
+  using Explain = void (Explainer::*)(const Table&, int64_t, int64_t, int, double*) const;
+  auto explain = [](const Explainer& self, const AnyTable& x, int64_t first, int64_t last, const Out2<double>& out, int64_t width,
+                    int n_threads) {
+    const Table table = as_table(x);
+    const Scorer& scorer = self.scorer();
+    require(table.n_columns == scorer.n_features(), "X has another number of features");
+    require(0 <= first && first <= last && last <= scorer.n_trees(), "trees out of range");
+    require(int64_t(out.shape(0)) == table.n_rows && int64_t(out.shape(1)) == scorer.n_outputs() * width, "out does not fit");
+    require(n_threads > 0, "n_threads must be positive");
+    return table;
+  };
+  nb::class_<Explainer> explainer(m, "Explainer");
+  explainer
+      .def(
+          "__init__",
+          [](Explainer* self, const Scorer& scorer, In<int64_t> count, In<int32_t> player, int n_players) {
+            int64_t n_nodes = 0;
+            for (int64_t t = 0; t < scorer.n_trees(); ++t) n_nodes += scorer.n_nodes(t);
+            require(int64_t(count.size()) == n_nodes, "count must have one number for each node");
+            for (int64_t i = 0; i < n_nodes; ++i) require(count.data()[i] >= 0, "counts must not be negative");
+            require(int(player.size()) == scorer.n_features() && n_players > 0, "player must have one number for each feature");
+            for (size_t i = 0; i < player.size(); ++i)
+              require(player.data()[i] >= 0 && player.data()[i] < n_players, "player out of range");
+            new (self) Explainer(scorer, count.data(), player.data(), n_players);
+          },
+          "scorer"_a, "count"_a, "player"_a, "n_players"_a, nb::keep_alive<1, 2>())
+      .def(
+          "add_against",
+          [=](const Explainer& self, AnyTable x, AnyTable background, int64_t first, int64_t last, Out2<double> out, int n_threads) {
+            const Table table = explain(self, x, first, last, out, self.n_players() + 1, n_threads), other = as_table(background);
+            require(other.n_columns == table.n_columns && other.n_rows > 0, "the background must have rows of the same features");
+            nb::gil_scoped_release free;
+            self.add_against(table, other, first, last, n_threads, out.data());
+          },
+          "x"_a, "background"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a);
+  auto def_explain = [&](const char* name, Explain add, auto width) {
+    explainer.def(
+        name,
+        [=](const Explainer& self, AnyTable x, int64_t first, int64_t last, Out2<double> out, int n_threads) {
+          const Table table = explain(self, x, first, last, out, width(int64_t(self.n_players())), n_threads);
+          nb::gil_scoped_release free;
+          (self.*add)(table, first, last, n_threads, out.data());
+        },
+        "x"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a);
+  };
+  def_explain("add", &Explainer::add, [](int64_t n) { return n + 1; });
+  def_explain("add_pairs", &Explainer::add_pairs, [](int64_t n) { return n * n; });
+}
+
+}  // namespace sapwood
