@@ -5,7 +5,7 @@ BIN := .venv/bin
 BUILD_TOOLS := 'scikit-build-core>=0.11' 'nanobind>=2.9' 'cmake>=3.26' ninja
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 KERNELS := CMakeLists.txt pyproject.toml $(wildcard src/kernels/* src/kernels/bindings/*)
-ASAN_TESTS := tests/kernels tests/trees tests/losses tests/model tests/data
+ASAN_TESTS := tests/kernels tests/trees tests/losses tests/model tests/data tests/encoding
 
 .PHONY: help demo test lint types unit bench fuzz fuzzer kill asan format clean FORCE
 

@@ -16,6 +16,7 @@ constexpr int kRows = kSetRows;
 constexpr int kMaxCuts = 254;     // so that bins, and one for missing values, fit a byte
 constexpr int kMaxLevels = 8;     // of a symmetric tree: its leaves are numbered by a byte
 constexpr int kManyLeaves = 512;  // of a tree above which walking is faster than asking every node
+constexpr int kTreesAtOnce = 8;   // whose values are added while a row's sum is in a register
 constexpr int kTogether = 8;      // rows that walk together
 constexpr int kFewRows = 16;      // below that, walking is faster than preparing a block
 
@@ -134,6 +135,7 @@ Scorer::Scorer(const Trees& trees, int n_features, int n_outputs)
   plane_begin_.push_back(0);
   level_begin_.push_back(0);
   step_begin_.push_back(0);
+  std::vector<std::vector<Strike>> planes;  // of one tree
   for (int64_t t = 0; t < trees.n_trees; ++t) {
     const Walk* nodes = nodes_.data() + begin_[t];
     const int n = int(begin_[t + 1] - begin_[t]);
@@ -154,7 +156,8 @@ Scorer::Scorer(const Trees& trees, int n_features, int n_outputs)
     if (walks) add_steps(t, numbers);
     step_begin_.push_back(int64_t(step_list_.size()));
     const int n_planes = n_levels > 0 || walks ? 0 : (numbers.count[0] + kPlaneLeaves - 1) / kPlaneLeaves;
-    std::vector<std::vector<Strike>> planes(n_planes);
+    if (int(planes.size()) < n_planes) planes.resize(n_planes);
+    for (auto& plane : planes) plane.clear();
     for (int i = 0; i < n; ++i) {
       if (nodes[i].feature < 0) {
         std::copy_n(&values_[(begin_[t] + i) * n_values_], n_values_, &leaf_values_[(leaves_at + numbers.first[i]) * stride_]);
@@ -356,6 +359,62 @@ void Scorer::bin_block(const Lines& rows, int64_t at, int n, uint8_t* block, uin
   });
 }
 
+// Adds trees to the sums of a block of n rows, as `add_leaves` does.
+template <class Ask>
+void Scorer::add_block(int64_t first, int64_t last, const uint8_t* block, int n, Ask&& ask, double* sums) const {
+  // Sums stay in registers while several trees are added, each row's in their order.
+  const int most = n_values_ == 1 && n_outputs_ == 1 ? kTreesAtOnce : 1;
+  alignas(32) uint8_t leaves[kTreesAtOnce][kRows];
+  int n_found = 0;
+  auto add_found = [&](int64_t end) {
+    if (n_found == kTreesAtOnce) {
+      const double* values[kTreesAtOnce];
+      for (int k = 0; k < kTreesAtOnce; ++k) values[k] = leaf_values_.data() + leaf_begin_[end - kTreesAtOnce + k];
+      for (int i = 0; i < n; ++i) {
+        double sum = sums[i];
+#pragma GCC unroll 8
+        for (int k = 0; k < kTreesAtOnce; ++k) sum += values[k][leaves[k][i]];
+        sums[i] = sum;
+      }
+    } else {
+      for (int k = 0; k < n_found; ++k) add_leaves(end - n_found + k, leaves[k], n, sums);
+    }
+    n_found = 0;
+  };
+  for (int64_t t = first; t < last; ++t) {
+    const int n_planes = int(tree_plane_[t + 1] - tree_plane_[t]);
+    const int64_t* planes = plane_begin_.data() + tree_plane_[t];
+    if (step_begin_[t] < step_begin_[t + 1]) {
+      uint32_t leaf[kRows];
+      add_found(t);
+      walk_block(t, block, leaf);
+      add_leaves(t, leaf, n, sums);
+      continue;
+    }
+    if (n_planes > kSetLeaves / kPlaneLeaves) {
+      alignas(32) uint16_t leaf[kRows];
+      add_found(t);
+      find_many_leaves(strike_list_.data(), planes, n_planes, ask, leaf);
+      add_leaves(t, leaf, n, sums);
+      continue;
+    }
+    uint8_t* leaf = leaves[n_found];
+    if (level_begin_[t] < level_begin_[t + 1]) {
+      i8x32 a = fill32(0), b = a;
+      for (int64_t level = level_begin_[t]; level < level_begin_[t + 1]; ++level) {
+        i8x32 right_x, right_y;
+        ask(level_list_[level], right_x, right_y);
+        a = a + a - right_x, b = b + b - right_y;  // all ones is -1
+      }
+      std::memcpy(leaf, &a, sizeof a);
+      std::memcpy(leaf + 32, &b, sizeof b);
+    }
+    find_set_leaves(strike_list_.data(), planes, n_planes, ask, leaf);
+    if (++n_found == most) add_found(t + 1);
+  }
+  add_found(last);
+}
+
 template <class Source>
 void Scorer::add_blocks(const Source& source, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const {
   const int n_used = int(used_.size());
@@ -372,48 +431,27 @@ void Scorer::add_blocks(const Source& source, int64_t begin, int64_t end, int64_
       for (int i = 0; i < n; ++i) sums[size_t(k) * output_step + i * row_step] = out[(at + i) * n_outputs_ + k];
     }
     // All ones for the rows that go right.
-    auto ask = [&](const Strike& s, i8x32& right_x, i8x32& right_y) {
+    auto ask_number = [&](const Strike& s, i8x32& right_x, i8x32& right_y) {
       const uint8_t* bins = block.data() + size_t(s.feature) * kRows;
-      const i8x32 bin = fill32(s.bin), x = load32(bins), y = load32(bins + 32);
+      const i8x32 bin = fill32(s.bin);
+      right_x = load32(bins) > bin, right_y = load32(bins + 32) > bin;
+    };
+    auto ask_any = [&](const Strike& s, i8x32& right_x, i8x32& right_y) {
+      const uint8_t* bins = block.data() + size_t(s.feature) * kRows;
+      const i8x32 x = load32(bins), y = load32(bins + 32);
       if (s.set >= 0) {
         right_x = not_in_set(x, sets_[s.set]), right_y = not_in_set(y, sets_[s.set]);
         return;
       }
-      right_x = x > bin, right_y = y > bin;
+      ask_number(s, right_x, right_y);
       if (missing[s.feature] && s.missing_left) {
         const i8x32 code = fill32(int8_t(cuts_begin_[s.feature + 1] - cuts_begin_[s.feature] + 1 - 128));
         right_x &= x != code, right_y &= y != code;
       }
     };
-    for (int64_t t = first; t < last; ++t) {
-      const int n_planes = int(tree_plane_[t + 1] - tree_plane_[t]);
-      const int64_t* planes = plane_begin_.data() + tree_plane_[t];
-      if (step_begin_[t] < step_begin_[t + 1]) {
-        uint32_t leaf[kRows];
-        walk_block(t, block.data(), leaf);
-        add_leaves(t, leaf, n, sums.data());
-        continue;
-      }
-      if (n_planes > kSetLeaves / kPlaneLeaves) {
-        alignas(32) uint16_t leaf[kRows];
-        find_many_leaves(strike_list_.data(), planes, n_planes, ask, leaf);
-        add_leaves(t, leaf, n, sums.data());
-        continue;
-      }
-      alignas(32) uint8_t leaf[kRows];
-      if (level_begin_[t] < level_begin_[t + 1]) {
-        i8x32 a = fill32(0), b = a;
-        for (int64_t level = level_begin_[t]; level < level_begin_[t + 1]; ++level) {
-          i8x32 right_x, right_y;
-          ask(level_list_[level], right_x, right_y);
-          a = a + a - right_x, b = b + b - right_y;  // all ones is -1
-        }
-        std::memcpy(leaf, &a, sizeof a);
-        std::memcpy(leaf + 32, &b, sizeof b);
-      }
-      find_set_leaves(strike_list_.data(), planes, n_planes, ask, leaf);
-      add_leaves(t, leaf, n, sums.data());
-    }
+    const bool plain = sets_.empty() && std::find(missing.begin(), missing.end(), 1) == missing.end();
+    plain ? add_block(first, last, block.data(), n, ask_number, sums.data())
+          : add_block(first, last, block.data(), n, ask_any, sums.data());
     for (int k = 0; k < n_outputs_; ++k) {
       for (int i = 0; i < n; ++i) out[(at + i) * n_outputs_ + k] = sums[size_t(k) * output_step + i * row_step];
     }

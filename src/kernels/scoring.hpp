@@ -112,6 +112,8 @@ class Scorer {
   void add_any(const Source& source, int64_t n_rows, int64_t first, int64_t last, int n_threads, double* out) const;
   template <class Source>
   void add_walking(const Source& source, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const;
+  template <class Ask>
+  void add_block(int64_t first, int64_t last, const uint8_t* block, int n, Ask&& ask, double* sums) const;
   template <class Source>
   void add_blocks(const Source& source, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const;
   // The bins of n rows from `at` on, kSetRows to a used feature; `missing` is set where any is.

@@ -12,6 +12,7 @@ from sapwood.data.fingerprint import Fingerprint
 from sapwood.data.frames import frame_table, open_frame
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import ArrayTable
+from tests.reference import fingerprint as twin
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(300, 40)).round(1)
@@ -41,17 +42,27 @@ def test_blocks_leave_no_trace(monkeypatch, block):
 @pytest.mark.parametrize("shape", [(1, 1), (1_000, 3), (20_000, 5)])
 def test_sums_are_those_of_plain_numpy_on_any_number_of_threads(dtype, shape):
     x = (RNG.normal(size=shape) * 100).astype(dtype)
-    expected = (fingerprint._mixed(x) * fingerprint._row_keys(7, len(x))[:, None]).sum(axis=0, dtype=np.uint64)
+    expected = twin.hash_columns(x, 7)
     for table, n_threads in ((x, 1), (np.asfortranarray(x), 2), (np.repeat(x, 2, axis=0)[::2], 3)):
         sums = np.zeros(shape[1], dtype=np.uint64)
         kernels.hash_columns(table, 7, sums, n_threads)
         np.testing.assert_array_equal(sums, expected)
 
 
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_sums_of_sparse_rows_are_those_of_dense_ones(n_threads):
+    x = sparse.random_array((9_000, 6), density=0.1, rng=1).tocsr()
+    x.data[:50] = np.nan
+    sums = np.zeros(6, dtype=np.uint64)
+    SparseTable(x).lines.hash_columns(sums, n_threads)
+    np.testing.assert_array_equal(sums, twin.hash_columns(x.toarray(), 0))
+
+
 def test_layout_and_type_leave_no_trace():
     whole = of(X)
     assert of(np.asfortranarray(X)) == whole
-    assert Fingerprint.of(SparseTable(sparse.csc_array(X)), {}) == whole
+    for n_threads in (1, 3):
+        assert Fingerprint.of(SparseTable(sparse.csc_array(X)), {}, n_threads) == whole
     half = np.floor(X * 2)
     assert of(half.astype(np.float32)) == of(half)
     assert of(-np.zeros((3, 2))) == of(np.zeros((3, 2)))

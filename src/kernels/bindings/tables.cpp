@@ -149,6 +149,27 @@ void bind_tables(nb::module_& m) {
           },
           "cuts"_a, "cuts_begin"_a, "places"_a, "page"_a, "width"_a, "stride"_a, "missing"_a, "clashes"_a, "n_threads"_a)
       .def(
+          "hash_columns",
+          [](const OwnedLines& self, Out<uint64_t> sums, int n_threads) {
+            require(int64_t(sums.size()) == self.lines.n_across, "sums must have one number for each column");
+            std::vector<std::vector<uint64_t>> of_thread(std::max(1, n_threads));
+            parallel(n_threads, (self.lines.n_lines + kLinesAtOnce - 1) / kLinesAtOnce, [&](int participant, Tasks& tasks) {
+              auto& own = of_thread[participant];
+              own.resize(sums.size());
+              for (int64_t task; (task = tasks.claim()) >= 0;) {
+                const int64_t begin = task * kLinesAtOnce, end = std::min(self.lines.n_lines, begin + kLinesAtOnce);
+                with_number(self.lines.type, [&](auto zero) {
+                  auto* values = static_cast<const decltype(zero)*>(self.lines.values);
+                  hash_entries(values, self.lines.across, self.lines.begin, begin, end, own.data());
+                });
+              }
+            });
+            for (const auto& own : of_thread) {
+              for (size_t f = 0; f < own.size(); ++f) sums.data()[f] += own[f];
+            }
+          },
+          "sums"_a, "n_threads"_a, release)
+      .def(
           "share_columns",
           [](const OwnedLines& self, In<int32_t> order, In<int32_t> n_codes, int max_codes, int n_open) {
             require(int64_t(n_codes.size()) == self.lines.n_lines && n_open > 0, "one number of codes for each feature");

@@ -20,8 +20,6 @@ from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
 
 COLUMNS_AT_ONCE = 64
-MISSING = np.uint64(0x7FF8000000000000)  # every NaN alike
-MULTIPLIERS = [np.uint64(m) for m in (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53, 0x9E3779B97F4A7C15)]
 NAMED = 3  # columns in a message
 
 
@@ -43,7 +41,7 @@ class Fingerprint:
     @classmethod
     def of(cls, table: Table, arrays: Mapping[str, np.ndarray | None], n_threads: int = 1) -> Fingerprint:
         """Arrays that are None are left out."""
-        schema, sums = table.schema, _sparse_sums(table) if isinstance(table, SparseTable) else _sums(table, n_threads)
+        schema, sums = table.schema, _sums(table, n_threads)
         kinds = [_kind(schema, f) + " absent" * (isinstance(table, SparseTable) and table.absent_missing) for f in range(table.n_features)]
         columns = {schema.name(f): _digest(kind, int(total)) for f, (kind, total) in enumerate(zip(kinds, sums, strict=True))}
         return cls(table.n_rows, columns, {name: of_array(array, n_threads) for name, array in arrays.items() if array is not None})
@@ -91,36 +89,13 @@ def of_array(values: np.ndarray, n_threads: int = 1) -> str:
 def _sums(table: Table, n_threads: int) -> np.ndarray:
     """(n_features,) uint64."""
     out = np.zeros(table.n_features, dtype=np.uint64)
+    if isinstance(table, SparseTable):
+        table.lines.hash_columns(out, n_threads)
+        return out
     for first, last in table.runs(COLUMNS_AT_ONCE):
         for rows in table.row_blocks():
             kernels.hash_columns(table.read(rows, first, last), rows.start, out[first:last], n_threads)
     return out
-
-
-def _sparse_sums(table: SparseTable) -> np.ndarray:
-    columns = table.columns_of(None)
-    hashes = _mixed(columns.data) * _row_keys(0, table.n_rows)[columns.indices]
-    running = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(hashes, dtype=np.uint64)])
-    return running[columns.indptr[1:]] - running[columns.indptr[:-1]]
-
-
-def _mixed(values: np.ndarray) -> np.ndarray:
-    """uint64: the bits of numbers, stirred; 0 for zero."""
-    numbers = values.astype(np.float64) + 0.0  # a zero has no sign
-    bits = numbers.view(np.uint64)
-    bits[np.isnan(numbers)] = MISSING
-    for multiplier in MULTIPLIERS[:2]:
-        bits ^= bits >> np.uint64(33)
-        bits *= multiplier
-    return bits
-
-
-def _row_keys(start: int, n: int) -> np.ndarray:
-    """(n,) uint64, odd, so that no bit of what they are multiplied with is lost."""
-    keys = np.arange(start + 1, start + n + 1, dtype=np.uint64) * MULTIPLIERS[2]
-    keys ^= keys >> np.uint64(32)
-    keys *= MULTIPLIERS[0]
-    return keys ^ (keys >> np.uint64(29)) | np.uint64(1)
 
 
 def _kind(schema: Schema, feature: int) -> str:
