@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 GROUP_COLUMNS = 64  # columns side by side in a row of bins: one cache line
 BLOCK_BYTES = 1 << 22  # of rows binned at a time, before they are stored
-HISTOGRAM_BYTES = 1 << 30  # kept for nodes that may still be split; past it the least promising are counted anew
+HISTOGRAM_BYTES = 1 << 28  # kept for nodes that may still be split; past it the least promising are counted anew
 
 
 @dataclass(frozen=True)
