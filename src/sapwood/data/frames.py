@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from scipy import sparse
 
 from sapwood.data.columns import NUMBER, UNSEEN, Column, ColumnError, Kind, Name
 from sapwood.data.tables import ArrayTable, FrameTable, Table
@@ -27,7 +28,7 @@ NO_FIX = "turn it into numbers or drop it"
 
 def open_frame(X: Any) -> nw.DataFrame | None:
     """X as narwhals sees it; None if it is no data frame."""
-    if isinstance(X, np.ndarray | list | tuple):
+    if isinstance(X, np.ndarray | list | tuple) or sparse.issparse(X):  # narwhals would look through its plugins first
         return None
     _check_duplicate_names(X)
     frame = nw.from_native(X, pass_through=True, allow_series=True)
