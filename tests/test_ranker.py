@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, GroupShuffleSplit,
 
 from sapwood import BoostingRanker, Model
 from sapwood.data.queries import Queries
+from sapwood.estimators import sets
 from sapwood.losses import RANKING
 from sapwood.metrics import find_metric
 from sapwood.sampling.rows import WholeQueries
@@ -57,13 +58,13 @@ class TestEveryLoss:
 
     def test_early_stopping_keeps_queries_whole(self, parameters, monkeypatch):
         seen = {}
-        split = BoostingRanker._split
+        split = sets.split
 
-        def spy(self, part, *args):
-            seen["parts"] = split(self, part, *args)
+        def spy(*args):
+            seen["parts"] = split(*args)
             return seen["parts"]
 
-        monkeypatch.setattr(BoostingRanker, "_split", spy)
+        monkeypatch.setattr(sets, "split", spy)
         fitted = ranker(**parameters, early_stopping=True).fit(X, Y, qid=QID)
         train, validation = (set(QID[part.rows]) for part in seen["parts"])
         assert not train & validation

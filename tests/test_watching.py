@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sapwood import BoostingClassifier, BoostingRegressor
 from sapwood.callbacks import Callback, Checkpoint, EarlyStopping, LearningRate, Log, ProgressBar
 from sapwood.callbacks import progress as progress_module
+from sapwood.estimators import sets
 from sapwood.metrics import Metric
 
 rng = np.random.default_rng(0)
@@ -262,14 +263,14 @@ class TestProgress:
 class TestValidationSplit:
     GROUPS = np.repeat(np.arange(60), 10)
 
-    def spy(self, monkeypatch, kind):
+    def spy(self, monkeypatch):
         seen = []
-        split = kind._split
-        monkeypatch.setattr(kind, "_split", lambda self, *args: seen.append(split(self, *args)) or seen[-1])
+        split = sets.split
+        monkeypatch.setattr(sets, "split", lambda *args: seen.append(split(*args)) or seen[-1])
         return seen
 
     def test_groups_stay_whole(self, monkeypatch):
-        seen = self.spy(monkeypatch, BoostingRegressor)
+        seen = self.spy(monkeypatch)
         splitter = GroupShuffleSplit(1, test_size=0.2, random_state=0)
         fitted = regressor(early_stopping="auto", validation_split=splitter).fit(X, Y, groups=self.GROUPS)
         ((train, validation),) = seen
@@ -278,14 +279,14 @@ class TestValidationSplit:
         assert len(validation.rows) == 120
 
     def test_time_keeps_its_order(self, monkeypatch):
-        seen = self.spy(monkeypatch, BoostingRegressor)
+        seen = self.spy(monkeypatch)
         regressor(early_stopping=True, validation_split=TimeSeriesSplit(5, test_size=50)).fit(X, Y)
         ((train, validation),) = seen
         np.testing.assert_array_equal(train.rows, np.arange(550))
         np.testing.assert_array_equal(validation.rows, np.arange(550, 600))
 
     def test_rows_of_weight_zero_stay_out(self, monkeypatch):
-        seen = self.spy(monkeypatch, BoostingRegressor)
+        seen = self.spy(monkeypatch)
         weight = np.where(np.arange(600) % 2, 1.0, 0.0)
         regressor(early_stopping=True, validation_split=TimeSeriesSplit(2, test_size=50)).fit(X, Y, weight)
         ((train, validation),) = seen
@@ -303,7 +304,7 @@ class TestValidationSplit:
         assert search.best_score_ > 0
 
     def test_predefined(self, monkeypatch):
-        seen = self.spy(monkeypatch, BoostingRegressor)
+        seen = self.spy(monkeypatch)
         regressor(validation_split=PredefinedSplit(np.where(np.arange(600) < 30, 0, -1)), early_stopping="auto").fit(X, Y)
         np.testing.assert_array_equal(seen[0][1].rows, np.arange(30))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,25 @@ def check_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
     check_classification_targets(y)
     check_length(y, n_rows, name)
     return y
+
+
+def check_weights(weight: Any, n_rows: int, name: str) -> np.ndarray | None:
+    """(n_rows,) float64."""
+    if weight is None:
+        return None
+    if isinstance(weight, Real):
+        weight = np.full(n_rows, weight)
+    refuse_mask(weight, name)
+    weight = check_array(weight, ensure_2d=False, ensure_min_samples=0, dtype=np.float64, ensure_all_finite=False, input_name=name)
+    if weight.shape != (n_rows,):
+        raise ValueError(f"{name}.shape == {weight.shape}, expected {(n_rows,)}!")
+    check_finite(weight, name)
+    if (weight < 0).any():
+        row = int(np.argmax(weight < 0))
+        raise ValueError(f"{name} must not be negative; got {weight[row]:g} in row {row}")
+    if not weight.any():
+        raise ValueError(f"{name} must not be zero everywhere: no row would be left")
+    return np.ascontiguousarray(weight)
 
 
 def shape_of(y: Any) -> tuple[int, ...]:

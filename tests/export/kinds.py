@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor
+from sapwood.data.reading import read_table
 
 N_ROWS = 300
 FEW = {"max_iter": 6, "max_leaf_nodes": 8, "min_samples_leaf": 5}
@@ -235,7 +236,7 @@ def matrix(kind):
     estimator = fitted(kind)
     if kind == "own missing values":
         return x
-    table = estimator._table(x, estimator.model_.schema)
+    table = read_table(x, estimator.model_.schema)
     out = np.column_stack([table.read(slice(None), c, c + 1)[:, 0].astype(float) for c in range(table.n_features)])
     for c in estimator.model_.schema.categories:
         out[out[:, c] < 0, c] = np.nan

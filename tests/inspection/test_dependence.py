@@ -8,6 +8,7 @@ from sklearn.inspection import PartialDependenceDisplay, permutation_importance
 from sklearn.inspection import partial_dependence as their_dependence
 
 from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor
+from sapwood.data.reading import read_table
 from sapwood.inspection import partial_dependence
 from sapwood.inspection.recursion import expected_raw
 
@@ -175,7 +176,7 @@ def test_a_combination_of_which_only_one_column_is_known():
 
 
 def expected_of_all(estimator, frame):
-    table = estimator._table(frame, estimator.model_.schema)
+    table = read_table(frame, estimator.model_.schema)
     return expected_raw(estimator.model_, np.asarray(table.dense(slice(0, table.n_rows))), np.arange(table.n_features))[0]
 
 

@@ -16,6 +16,7 @@ from sapwood.boosting import Rows
 from sapwood.checks import check_labels
 from sapwood.estimators.base import BaseBoosting
 from sapwood.estimators.classes import KINDS, Classes, LabelSets, read_classes
+from sapwood.estimators.going_on import start_of_more
 from sapwood.estimators.values import array_from_data, array_to_data
 from sapwood.export import ExportError
 from sapwood.going_on import Start
@@ -76,7 +77,7 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
             for the constant that training starts from.
         X, y, sample_weight, **more : as for `fit`, but for `init_model`
         """
-        start = self._start_of_more(more)
+        start = start_of_more(self, more)
         if classes is not None:
             named = Classes(np.unique(check_labels(classes, len(classes), "classes")))
             if start.targets is not None and not (type(start.targets) is Classes and np.array_equal(start.targets.classes, named.classes)):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import check_cv
 
 from sapwood.boosting import Rows
 from sapwood.callbacks import TRAIN, VALIDATION, Callback
@@ -54,6 +53,17 @@ class Part:
     def take(self, values: np.ndarray) -> np.ndarray:
         """Those of the rows that count."""
         return values if self.rows is None else values[self.rows]
+
+    def counting(self) -> Part:
+        """Without the rows that are as good as absent: those of weight zero, and those without any target."""
+        part = self
+        if self.weight is not None and not self.weight.all():
+            part = replace(part, rows=np.flatnonzero(self.weight))
+        if self.y.ndim == 2 and (missing := np.isnan(part.take(self.y)).all(axis=1)).any():
+            part = replace(part, rows=part.take(np.arange(self.table.n_rows))[~missing])
+            if part.n_rows == 0:
+                raise ValueError("y has no row with a target: all are missing")
+        return part
 
     def fingerprint(self, known: Table | None = None, n_threads: int = 1) -> Fingerprint:
         """What tells these rows from others; a table that is known already need not be read again."""
@@ -115,13 +125,3 @@ def refuse_more(given: Given) -> None:
     """Raise for arguments that an estimator does not take."""
     if given.more:
         raise ValueError(f"{next(iter(given.more))!r}{given.suffix} is unknown; choose from X, y, sample_weight, offset")
-
-
-def split_by(splitter: Any, X: Any, y: np.ndarray, groups: Any, classifier: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Training and validation rows: the last split of a splitter of scikit-learn. For those that shuffle or fold it is like any other; for
-    those that keep the order of time it is the one that trains on all but the latest rows."""
-    *_, (train_rows, val_rows) = check_cv(splitter, y, classifier=classifier).split(X, y, groups)
-    both = np.intersect1d(train_rows, val_rows)
-    if len(both):
-        raise ValueError(f"validation_split={splitter!r} puts row {both[0]} into both training and validation rows")
-    return np.asarray(train_rows), np.asarray(val_rows)

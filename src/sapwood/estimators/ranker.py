@@ -9,14 +9,14 @@ from os import PathLike
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 
 from sapwood import config
-from sapwood.callbacks import Callback, Measure
+from sapwood.callbacks import Callback
 from sapwood.checks import check_numbers
 from sapwood.data.queries import Queries
 from sapwood.data.tables import Table
 from sapwood.estimators.base import BaseBoosting
+from sapwood.estimators.going_on import start_of_fit
 from sapwood.estimators.inputs import Given, Part, Watching
 from sapwood.going_on import Start
 from sapwood.losses import RANKING, Loss
@@ -121,7 +121,7 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         given = Given(X, y, sample_weight, {"group": group, "qid": qid}, offset=offset)
         validation = Given(X_val, y_val, sample_weight_val, {"group_val": group_val, "qid_val": qid_val}, "_val", offset_val)
         watching = Watching(groups, eval_sets, eval_metric, callbacks or (), snapshot)
-        self._fit_anew(given, validation, watching, self._start(init_model))
+        self._fit_anew(given, validation, watching, start_of_fit(self, init_model))
         return self
 
     def refit(
@@ -158,37 +158,14 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         weight = self._weights(given.sample_weight, y, table.n_rows, f"sample_weight{given.suffix}")
         return Part(table, y, weight, queries)
 
-    def _groups(self, part: Part, groups: Any) -> Any:
-        assert part.queries is not None
-        return part.queries.of_row if groups is None else groups
-
-    def _split(self, part: Part, X: Any, groups: Any, seed: int) -> tuple[Part, Part]:
-        train_part, val_part = super()._split(part, X, groups, seed)
-        assert part.queries is not None
-        both = np.intersect1d(train_part.take(part.queries.of_row), val_part.take(part.queries.of_row))
-        if len(both):
-            row = part.queries.begin[both[0]]
-            raise ValueError(
-                f"validation_split={self.validation_split!r} splits the query that begins in row {row}: use a splitter that keeps groups "
-                "whole, such as GroupShuffleSplit, which is given the queries as groups"
-            )
-        return train_part, val_part
-
-    def _split_at_random(self, part: Part, rows: np.ndarray, seed: int) -> list[np.ndarray]:
-        """Whole queries."""
-        assert part.queries is not None
-        of_row = part.queries.of_row[rows]
-        kept, aside = train_test_split(np.unique(of_row), test_size=self.validation_fraction, random_state=seed)
-        return [rows[np.isin(of_row, kept)], rows[np.isin(of_row, aside)]]
-
-    def _measure(self, given: Any, n_threads: int) -> Measure:
+    def _meant_metric(self, given: Any) -> Any:
         if given is None:
             given = "ndcg"  # what `score` is
         if isinstance(given, str) and given.partition("@")[0] == "ndcg" and self.label_gain is not None:
             metric = as_metric(given)
             assert metric is not None
             given = replace(metric, function=partial(metric.function, label_gain=self._label_gain()))
-        return super()._measure(given, n_threads)
+        return given
 
     def _targets(self, y: Any, n_rows: int, start: Start) -> tuple[np.ndarray, Loss]:
         y = self._validation_targets(y, n_rows, "y")

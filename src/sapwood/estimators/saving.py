@@ -10,6 +10,7 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood import config, resolve
+from sapwood.estimators.tables import note_names
 from sapwood.estimators.values import NotData, Unsaved, describe, from_data, to_data
 from sapwood.losses.registry import REGISTERED, is_name
 from sapwood.model import Model, ModelFormatError, disk, file
@@ -174,7 +175,7 @@ def read_estimator(
     try:
         estimator = _read_parameters(data, classes, start, depth)
         estimator.model_, estimator.init_ = Model.from_parts(arrays, about), start
-        estimator._note_names(estimator.model_.schema)
+        note_names(estimator, estimator.model_.schema)
         fitted = data.get("fitted")
         if not isinstance(fitted, dict):
             raise ValueError("what the fit left is not described")

@@ -12,8 +12,35 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array, check_is_fitted, has_fit_parameter
 
 from sapwood.checks import check_finite, refuse_mask
-from sapwood.losses.base import EPSILON
+from sapwood.estimators.saving import SavedEstimator
+from sapwood.estimators.tables import table_like
+from sapwood.losses.base import EPSILON, Loss
 from sapwood.model import Model
+from sapwood.threads import resolve_threads
+
+
+def raw_start(estimator: Any, X: Any, offset: Any, n_rows: int, of: Loss | Model, name: str = "offset") -> np.ndarray | None:
+    """(n_rows, n_outputs): what raw predictions for a loss or a model start from besides its constant; None for nothing."""
+    start, init = check_offset(offset, n_rows, of.n_outputs, name), getattr(estimator, "init_", None)
+    if init is None:
+        return start
+    own = _raw_of_init(estimator, init, X, of)
+    return own if start is None else own + start
+
+
+def _raw_of_init(estimator: Any, init: Any, X: Any, of: Loss | Model) -> np.ndarray:
+    """(n_rows, n_outputs): the raw predictions of ours, or what stands for another estimator's predictions."""
+    model = init if isinstance(init, Model) else init.model_ if isinstance(init, SavedEstimator) else None
+    if model is None:
+        return linked_predictions(init, X, of.link, of.n_outputs)
+    if (model.link, model.n_outputs) != (of.link, of.n_outputs):
+        raise ValueError(
+            f"init={init!r} has the link {model.link!r} and {model.n_outputs} output(s), this model {of.link!r} and {of.n_outputs}: "
+            "its raw predictions cannot be its start"
+        )
+    if model is init:
+        return model.predict_raw(table_like(estimator, X, model.schema), resolve_threads(estimator.n_jobs))
+    return init._raw_predict(X)
 
 
 def check_offset(offset: Any, n_rows: int, n_outputs: int, name: str) -> np.ndarray | None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor
 from sapwood.estimators.classes import Classes
+from sapwood.estimators.tables import note_names
 from sapwood.losses import MORE_CLASSES, RANKING, REGRESSION, TWO_CLASSES
 from sapwood.model import Model
 from sapwood.version import __version__
@@ -46,7 +47,7 @@ def _estimator(estimator: Any, model: Model, source: str) -> Any:
     estimator.init_ = None
     # Of the data that decided on the model nothing is known; the model itself stands for them.
     estimator.provenance_ = {"sapwood": __version__, "imported from": source, "data": hashlib.sha256(model.to_bytes()).hexdigest()}
-    estimator._note_names(model.schema)
+    note_names(estimator, model.schema)
     estimator._constraints = [""] * model.schema.n_features
     estimator.do_early_stopping_ = False
     estimator._set_scores({})

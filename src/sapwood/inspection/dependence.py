@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sapwood.data.columns import Kind, Name
 from sapwood.data.tables import ArrayTable
+from sapwood.estimators.tables import table_like
 from sapwood.inspection.recursion import expected_raw, torn_feature
 from sapwood.threads import resolve_threads
 
@@ -75,11 +76,11 @@ def partial_dependence(
     (1, 20)
     """
     check_is_fitted(estimator)
-    for name, choice, table in (("kind", kind, KINDS), ("method", method, METHODS)):
-        if choice not in table:
-            raise ValueError(f"{name}={choice!r} is unknown; choose from {', '.join(table)}")
+    for name, choice, known in (("kind", kind, KINDS), ("method", method, METHODS)):
+        if choice not in known:
+            raise ValueError(f"{name}={choice!r} is unknown; choose from {', '.join(known)}")
     model = estimator.model_
-    table, n_threads = estimator._table(X, model.schema), resolve_threads(estimator.n_jobs)
+    table, n_threads = table_like(estimator, X, model.schema), resolve_threads(estimator.n_jobs)
     chosen = [find_feature(model.schema, one) for one in ([features] if isinstance(features, Name) else features)]
     raw = raw or model.link == "identity"
     if method == "recursion" and (kind != "average" or not raw):

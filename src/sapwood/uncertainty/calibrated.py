@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sapwood.checks import check_labels
 from sapwood.estimators import BoostingClassifier
-from sapwood.estimators.base import AUTO_EARLY_STOPPING_ROWS, BaseBoosting
+from sapwood.estimators.base import BaseBoosting
+from sapwood.estimators.sets import AUTO_EARLY_STOPPING_ROWS
 from sapwood.uncertainty.calibrators import CALIBRATORS, Calibrator
 from sapwood.uncertainty.rows import Sample, hold_out
 

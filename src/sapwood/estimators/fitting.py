@@ -1,0 +1,130 @@
+"""A fit: from what the user gave to a trained model, and all else that it leaves in the estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sapwood import resolve
+from sapwood.boosting import Rows, train
+from sapwood.callbacks import TRAIN, VALIDATION, Callback, EarlyStopping, Log, Measure, ProgressBar, Remember, Scores
+from sapwood.data.fingerprint import Fingerprint, join_digests
+from sapwood.data.pages import Pages
+from sapwood.data.sorted import SortedRows
+from sapwood.data.tables import Table
+from sapwood.encoding.encoding import Fitted
+from sapwood.estimators.inputs import Given, Watching
+from sapwood.estimators.measuring import make_measures
+from sapwood.estimators.scikit_callbacks import ScikitCallbacks
+from sapwood.estimators.sets import Sets, read_sets
+from sapwood.going_on import Start
+from sapwood.identity import Identity, as_text
+from sapwood.plan import (
+    make_builder,
+    make_encoding,
+    make_mode,
+    make_row_sampler,
+    make_step,
+    make_strategy,
+    make_tree_config,
+    refuse_categories,
+)
+from sapwood.resolve import Features
+from sapwood.snapshots import Snapshot, Snapshots
+from sapwood.threads import resolve_threads
+from sapwood.version import __version__
+
+if TYPE_CHECKING:
+    from sapwood.estimators.base import BaseBoosting
+
+
+def fit(estimator: BaseBoosting, given: Given, given_validation: Given, watching: Watching, start: Start) -> None:
+    """Train an estimator whose parameters are checked."""
+    e, n_threads, n_rounds = estimator, resolve_threads(estimator.n_jobs), start.rounds(estimator.max_iter)
+    sets = read_sets(e, given, given_validation, watching, start)
+    part, loss, seed = sets.train, sets.loss, sets.seed
+    features = Features(part.table.n_features, sets.schema.names, given.X, e.feature_spec)
+    strategy = start.strategy(make_strategy(e, loss, part.n_rows, start))
+    ways = make_row_sampler(e), make_mode(e, loss, start), make_step(e, loss), strategy
+    forced = resolve.forced_splits(e.forced_splits, features)
+    refuse_categories(sets.schema, resolve.monotonic(e.monotonic_cst, features), forced, resolve.cut_points(e.cut_points, features))
+    data = part.fingerprint(n_threads=n_threads)
+    same_rows = start.data in (None, data.digest)
+    encoded = make_encoding(e, part.table, features, loss, part.y, part.weight, part.rows, seed, start, same_rows)
+    config = make_tree_config(e, features, encoded.encoding, loss, part.weight, part.rows)
+    build = make_builder(e, encoded.features, encoded.encoding, features, part.weight, part.rows, seed, n_threads, forced, start.model)
+    rows, watched = _binned(sets, encoded, build)
+
+    measures = make_measures(e, sets.stops, watched, watching.eval_metric, n_threads)
+    scores = Scores(measures, getattr(e, "_scores", None) if start.how == "warm_start" else None)
+    callbacks = [Remember(sets.schema, encoded.encoding), scores, *_own_callbacks(e, sets), *watching.callbacks]
+    if ScikitCallbacks.wanted(e):
+        callbacks.append(ScikitCallbacks(e, given.X, given.y))
+    model = start.own_model(rows, loss, n_threads) or e._first_model(rows, loss, strategy.shared, n_threads)
+    if forced is not None:
+        config = replace(config, forced=forced.on(rows.pages.binning))
+    snapshots = Snapshots()
+    if watching.snapshot is not None:
+        known = {TRAIN: data, **{name: one.fingerprint(part.table, n_threads) for name, one in sets.watched.items()}}
+        snapshots = Snapshot.of(watching.snapshot).open(_identity(e, known, measures, seed, start, watching))
+
+    e.model_ = train(rows, watched, loss, config, n_rounds, seed, n_threads, callbacks, model, *ways, snapshots)
+    e._constraints = resolve.constraints(e, features)
+    e.do_early_stopping_ = sets.stops
+    e._set_scores(scores.values)
+    e.train_score_, e.validation_score_ = (_watched_scores(scores, on, sets.stops) for on in (TRAIN, VALIDATION))
+    e.provenance_ = {"sapwood": __version__, "n_rows": part.n_rows, "data": join_digests(filter(None, (start.data, data.digest)))}
+
+
+def _binned(sets: Sets, encoded: Fitted, build: Callable[[Table], Pages | SortedRows]) -> tuple[Rows, dict[str, Rows]]:
+    """The rows of all sets; those that were set aside are of the same table as the training rows."""
+    table, pages = sets.train.table, build(encoded.features)
+    rows = sets.train.on(pages)
+    return rows, {
+        name: one.on(pages if one.table is table else build(encoded.encoding.apply(one.table))) for name, one in sets.watched.items()
+    }
+
+
+def _own_callbacks(estimator: BaseBoosting, sets: Sets) -> list[Callback]:
+    """Those that the estimator's parameters ask for."""
+    callbacks: list[Callback] = []
+    if sets.stops:
+        on = VALIDATION if VALIDATION in sets.watched else TRAIN
+        callbacks.append(EarlyStopping(estimator.n_iter_no_change, min_delta=estimator.tol, on=on))
+    if estimator.verbose:
+        callbacks.append(ProgressBar() if estimator.verbose == 1 else Log())
+    return callbacks
+
+
+def _identity(
+    estimator: BaseBoosting,
+    data: dict[str, Fingerprint],
+    measures: dict[str, list[Measure]],
+    seed: int,
+    start: Start,
+    watching: Watching,
+) -> Identity:
+    """What decides on the bytes of the model, and on the scores."""
+    free = {"n_jobs", "verbose", "random_state", "warm_start"} | ({"max_iter"} if estimator.boosting != "forest" else set())
+    settings = {"the estimator": as_text(type(estimator).__name__)}
+    settings |= {name: as_text(value) for name, value in estimator.get_params(deep=False).items() if name not in free}
+    settings |= {
+        "random_state": f"the seed {seed}",
+        "the classes": as_text(getattr(estimator, "classes_", None)),
+        "the model to go on from": as_text(start.model),
+        "what is measured": as_text({on: [measure.name for measure in of] for on, of in measures.items()}),
+        "callbacks": as_text([(type(callback), callback.settings()) for callback in watching.callbacks]),
+        "the version of Sapwood": __version__,
+    }
+    return Identity(settings, data)
+
+
+def _watched_scores(scores: Scores, on: str, stops: bool) -> np.ndarray:
+    """What early stopping watched on a set; higher is better."""
+    if not stops or on not in scores.measures:
+        return np.array([])
+    measure = scores.measures[on][0]
+    return np.array(scores.values[on][measure.name]) * (1.0 if measure.higher_is_better else -1.0)
