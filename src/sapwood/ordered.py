@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from sapwood import kernels
+from sapwood.losses import LeafRows
 from sapwood.modes import MASK, Mode, Training
 from sapwood.trees.grower import TreeConfig
 from sapwood.trees.pruning import prune, sums_of_nodes, worth_keeping
@@ -54,7 +55,7 @@ class Prefix:
         if self.loss.renews_leaves:
             weight = None if self.weight is None else self.weight[seen]
             given = self.y[seen], np.ascontiguousarray(self.raw[:, seen]), weight, of_row[seen].astype(np.uint32), len(leaves.nodes)
-            steps = [self.loss.leaf_values_of(k, *given, self.n_threads) for k in outputs]
+            steps = [self.loss.leaf_values(LeafRows(*given, k, self.n_threads)) for k in outputs]
         else:
             steps = [config.rules.newton_steps(*sums[:, :, k].T) for k in range(len(outputs))]
         values = np.column_stack([config.rules.shape_steps(step, count, leaves.limits) for step in steps])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sapwood import kernels
-from sapwood.losses import Loss
+from sapwood.losses import LeafRows, Loss
 from sapwood.sampling.rows import RowSampler
 from sapwood.steps import Step
 from sapwood.trees.grower import TreeConfig, grow_tree
@@ -73,6 +73,14 @@ class Fit:
         sums = zip(gradient.T, hessian.T, outputs, strict=True)
         return np.column_stack([rules.leaf_steps((g, h, count), records, leaves.limits) for g, h, records in sums])
 
+    def renewed(self, now: np.ndarray, output: int) -> np.ndarray:
+        """(n_leaves,) float64: the steps of the leaves that the loss itself finds best for an output, at these raw predictions."""
+
+        def of_leaves(leaf: np.ndarray, n_leaves: int) -> np.ndarray:
+            return self.loss.leaf_values(LeafRows(self.rows.y, now, self.rows.weight, leaf, n_leaves, output, self.n_threads))
+
+        return self.leaves.by_group(of_leaves)
+
 
 class TreePerOutput:
     """One tree for each output in turn, all from the gradients at the start of the round.
@@ -100,8 +108,7 @@ class TreePerOutput:
             number = slice(output, output + 1)
             tree = fit.grow(drawn, config, tree_key(fit.seed, first + output), first // fit.loss.n_outputs, number)
             if fit.loss.renews_leaves:
-                of_leaves = partial(fit.loss.leaf_values_of, output, fit.rows.y, valued_at, fit.rows.weight, n_threads=fit.n_threads)
-                steps = config.rules.shape_steps(fit.leaves.by_group(of_leaves), fit.leaves.count, fit.leaves.limits)
+                steps = config.rules.shape_steps(fit.renewed(valued_at, output), fit.leaves.count, fit.leaves.limits)
                 tree.value[fit.leaves.nodes] = steps * config.learning_rate
             elif apart or fit.sampler.for_splits:
                 tree.value[fit.leaves.nodes] = fit.steps([others or records], config.rules)[:, 0] * config.learning_rate
@@ -160,8 +167,7 @@ class SharedTrees(TreePerOutput):
         fit, leaves = self.fit, self.fit.leaves
         shape_steps = partial(rules.shape_steps, count=leaves.count, limits=leaves.limits)
         if fit.loss.renews_leaves:
-            of_leaves = partial(fit.loss.leaf_values, fit.rows.y, now, fit.rows.weight, n_threads=fit.n_threads)
-            return np.column_stack([shape_steps(steps) for steps in leaves.by_group(of_leaves).T])
+            return np.column_stack([shape_steps(fit.renewed(now, k)) for k in range(fit.loss.n_outputs)])
         return fit.steps(outputs, rules)
 
 

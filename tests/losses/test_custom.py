@@ -26,6 +26,21 @@ class Squared(Loss):
         return raw - y, np.ones_like(raw)
 
 
+class Medians(Loss):
+    constant_hessian, exact_hessian, renews_leaves = True, False, True
+
+    def loss(self, y, raw):
+        return np.abs(raw - y)
+
+    def gradients(self, y, raw):
+        return np.sign(raw - y), np.ones_like(raw)
+
+    def leaf_values(self, rows):
+        rest = rows.y - rows.raw[rows.output]
+        by_leaf = [rest[rows.leaf == leaf] for leaf in range(rows.n_leaves)]
+        return np.array([np.median(one) if len(one) else 0.0 for one in by_leaf])
+
+
 class Counts(Loss):
     link = "log"
     max_step = 4.0
@@ -295,3 +310,10 @@ class TestCheckLoss:
 
         with pytest.raises(ValueError, match="Picky refuses all targets tried: give check_loss some as y"):
             check_loss(Picky())
+
+
+@pytest.mark.parametrize("more", [{}, {"boosting": "ordered"}, {"multi_strategy": "multi_output_tree"}])
+def test_it_may_find_the_values_of_leaves(more):
+    y = np.column_stack([Y, COUNTS]) if "multi_strategy" in more else Y
+    own, ours = (BoostingRegressor(loss=loss, max_iter=5, **more).fit(X, y) for loss in (Medians(), "absolute_error"))
+    np.testing.assert_allclose(own.predict(X), ours.predict(X), rtol=1e-12, atol=1e-12)

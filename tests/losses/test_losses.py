@@ -25,7 +25,7 @@ from sapwood.callbacks import Callback
 from sapwood.data.binning import Binning
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
-from sapwood.losses import LOSSES, MORE_CLASSES, RANKING, REGRESSION, SHARES, TWO_CLASSES
+from sapwood.losses import LOSSES, MORE_CLASSES, RANKING, REGRESSION, SHARES, TWO_CLASSES, LeafRows
 from sapwood.sampling.features import FeaturePolicy
 from sapwood.trees.frontier import LeafWise
 from sapwood.trees.grower import TreeConfig
@@ -267,10 +267,10 @@ class TestEveryLoss:
         leaf_of_row, weight = rng.integers(0, 4, 60).astype(np.uint8), rng.uniform(0.5, 2, 60)
         if not loss.renews_leaves:
             with pytest.raises(TypeError, match=type(loss).__name__):
-                loss.leaf_values(y, raw, weight, leaf_of_row, 4, 1)
+                loss.leaf_values(LeafRows(y, raw, weight, leaf_of_row, 4))
             return
         for given_weight in (None, weight):
-            steps = loss.leaf_values(y, raw, given_weight, leaf_of_row, 4, 1)
+            steps = loss.leaf_values(LeafRows(y, raw, given_weight, leaf_of_row, 4))
             best = loss.mean(y, raw + steps[leaf_of_row], given_weight, 1)
             for leaf in range(4):
                 for shift in (-0.5, -1e-3, 1e-3, 0.5):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sapwood.losses import REGRESSION
+from sapwood.losses import REGRESSION, LeafRows
 from sapwood.losses.several import SeveralOutputs
 
 
@@ -60,11 +60,10 @@ def test_leaf_values(name, weighted, missing):
     y[:20, 1] = np.nan  # a leaf without a target
     weight = weight if weighted else None
     leaf = np.repeat(np.arange(15, dtype=np.uint32), 20)
-    values = loss.leaf_values(y, raw, weight, leaf, 15, 1)
+    values = np.column_stack([loss.leaf_values(LeafRows(y, raw, weight, leaf, 15, k)) for k in range(3)])
     for k in range(3):
         there, (t, r, w) = alone(y, raw, weight, k)
-        np.testing.assert_array_equal(values[:, k], one.leaf_values(t, r, w, leaf[there], 15, 1))
-        np.testing.assert_array_equal(values[:, k], loss.leaf_values_of(k, y, raw, weight, leaf, 15, 1))
+        np.testing.assert_array_equal(values[:, k], one.leaf_values(LeafRows(t, r, w, leaf[there], 15)))
     assert values[0, 1] == 0
 
 

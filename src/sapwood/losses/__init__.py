@@ -11,6 +11,7 @@ from sapwood.losses.focal import Focal
 from sapwood.losses.function import FunctionLoss
 from sapwood.losses.gamma import Gamma
 from sapwood.losses.huber import Huber
+from sapwood.losses.leaves import LeafRows
 from sapwood.losses.log_cosh import LogCosh
 from sapwood.losses.logistic import LogLoss
 from sapwood.losses.mape import AbsolutePercentageError
@@ -54,4 +55,16 @@ OLDER_NAMES = {
     "categorical_crossentropy": "log_loss",
 }
 
-__all__ = ["CUSTOM", "LOSSES", "MORE_CLASSES", "OLDER_NAMES", "RANKING", "REGRESSION", "SHARES", "TWO_CLASSES", "FunctionLoss", "Loss"]
+__all__ = [
+    "CUSTOM",
+    "LOSSES",
+    "MORE_CLASSES",
+    "OLDER_NAMES",
+    "RANKING",
+    "REGRESSION",
+    "SHARES",
+    "TWO_CLASSES",
+    "FunctionLoss",
+    "LeafRows",
+    "Loss",
+]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from sapwood import kernels
 from sapwood.checks import check_numbers
 from sapwood.data.queries import Queries
+from sapwood.losses.leaves import LeafRows
 from sapwood.losses.newton import newton
 from sapwood.trees.records import Records, Scale
 
@@ -34,7 +36,7 @@ class Loss:
     2. `start(y, weight, offset)` is the constant that training starts from: `base_score(y, weight)` where there is no offset;
        `bind(queries)` gives the loss that works on certain rows;
     3. each round, `before_round(key)`, then `records(y, raw, weight)` gives the fixed-point gradients of each output in turn;
-    4. where `renews_leaves`, `leaf_values(...)` replaces the leaves' Newton steps by the loss's own optimum;
+    4. where `renews_leaves`, `leaf_values(rows)` (`sapwood.losses.LeafRows`) replaces the leaves' Newton steps by the loss's own optimum;
     5. `mean(y, raw, weight)` is what early stopping watches;
     6. `link` names the function that turns raw predictions into what the user asked for.
 
@@ -129,7 +131,8 @@ class Loss:
 
     def base_score(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """(n_outputs,) float64: the constant raw prediction with the least loss."""
-        return self.best_shift(y, np.zeros((self.n_outputs, len(y))), weight, self.guess(y, weight))
+        guess = np.zeros(self.n_outputs) if self.renews_leaves else self.guess(y, weight)
+        return self.best_shift(y, np.zeros((self.n_outputs, len(y))), weight, guess)
 
     def start(self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, n_threads: int = 1) -> np.ndarray:
         """(n_outputs,) float64: the constant with the least loss when added to an offset, (n_outputs, n_rows)."""
@@ -144,7 +147,8 @@ class Loss:
     def best_shift(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, start: np.ndarray, n_threads: int = 1) -> np.ndarray:
         """(n_outputs,) float64: what to add to raw predictions for the least loss; by Newton's method, on exact sums."""
         if self.renews_leaves:
-            return self.leaf_values(y, raw, weight, np.zeros(len(y), dtype=np.uint32), 1, n_threads)
+            rows = LeafRows(y, raw, weight, np.zeros(len(y), dtype=np.uint32), 1, n_threads=n_threads)
+            return np.concatenate([self.leaf_values(replace(rows, output=k)) for k in range(self.n_outputs)])
         shift = start.astype(np.float64)
         longest = self.max_step
         for _ in range(1 if self.n_outputs == 1 else 30):
@@ -218,30 +222,9 @@ class Loss:
             )
         return extent
 
-    def leaf_values(
-        self,
-        y: np.ndarray,
-        raw: np.ndarray,
-        weight: np.ndarray | None,
-        leaf_of_row: np.ndarray,
-        n_leaves: int,
-        n_threads: int,
-    ) -> np.ndarray:
-        """(n_leaves,) float64, or (n_leaves, n_outputs): the best step of each leaf, where `renews_leaves`."""
+    def leaf_values(self, rows: LeafRows) -> np.ndarray:
+        """(n_leaves,) float64: the best step of each leaf for one of the outputs, where `renews_leaves`."""
         raise TypeError(f"{type(self).__name__} does not renew leaves")
-
-    def leaf_values_of(
-        self,
-        output: int,
-        y: np.ndarray,
-        raw: np.ndarray,
-        weight: np.ndarray | None,
-        leaf_of_row: np.ndarray,
-        n_leaves: int,
-        n_threads: int,
-    ) -> np.ndarray:
-        """(n_leaves,) float64: the same for a tree of one output."""
-        return self.leaf_values(y, raw, weight, leaf_of_row, n_leaves, n_threads)
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> float:
         """The weighted mean loss."""

@@ -1,7 +1,9 @@
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
+from sapwood.losses.leaves import LeafRows
 from sapwood.losses.quantile import QuantileLoss
 
 
@@ -21,14 +23,6 @@ class AbsolutePercentageError(QuantileLoss):
             row = int(np.argmin(np.abs(y)))
             raise ValueError(f"loss='mape' requires y other than zero: it divides by y; got y={y[row]:g} in row {row}")
 
-    def leaf_values(
-        self,
-        y: np.ndarray,
-        raw: np.ndarray,
-        weight: np.ndarray | None,
-        leaf_of_row: np.ndarray,
-        n_leaves: int,
-        n_threads: int,
-    ) -> np.ndarray:
-        size = np.abs(y)
-        return super().leaf_values(y, raw, 1 / size if weight is None else weight / size, leaf_of_row, n_leaves, n_threads)
+    def leaf_values(self, rows: LeafRows) -> np.ndarray:
+        weight = (1.0 if rows.weight is None else rows.weight) / np.abs(rows.y)
+        return super().leaf_values(replace(rows, weight=weight))

@@ -4,6 +4,7 @@ import numpy as np
 
 from sapwood import kernels
 from sapwood.losses.kernel import KernelLoss
+from sapwood.losses.leaves import LeafRows
 
 
 class QuantileLoss(KernelLoss):
@@ -23,18 +24,7 @@ class QuantileLoss(KernelLoss):
         super().__init__(n_outputs)
         self.quantile = 0.5 if quantile is None else quantile
 
-    def base_score(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-        return self.best_shift(y, np.zeros((1, len(y))), weight, np.zeros(1))
-
-    def leaf_values(
-        self,
-        y: np.ndarray,
-        raw: np.ndarray,
-        weight: np.ndarray | None,
-        leaf_of_row: np.ndarray,
-        n_leaves: int,
-        n_threads: int,
-    ) -> np.ndarray:
-        values = np.empty(n_leaves)
-        kernels.leaf_quantiles(leaf_of_row.astype(np.uint32, copy=False), y, raw[0], weight, self.quantile, values, n_threads)
+    def leaf_values(self, rows: LeafRows) -> np.ndarray:
+        values, leaf = np.empty(rows.n_leaves), rows.leaf.astype(np.uint32, copy=False)
+        kernels.leaf_quantiles(leaf, rows.y, rows.raw[0], rows.weight, self.quantile, values, rows.n_threads)
         return values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,16 @@ from sapwood.metrics import ranking as measures
 
 MEASURES = {"ndcg": 0, "map": 1, "mrr": 2}  # the kernel's numbers
 PAIRWISE = 3
+
+
+class RankedRows(NamedTuple):
+    """What gradients of queries are made of, in the order of the kernels' arguments."""
+
+    gain: np.ndarray  # (n_rows,) float64: what a row is worth
+    raw: np.ndarray  # (n_rows,) float64
+    weight: np.ndarray | None  # (n_rows,) float64
+    begin: np.ndarray  # (n_queries + 1,) int64: of each query, its first row
+    unit: np.ndarray  # (n_queries,) float64: what the changes of a query are multiplied by
 
 
 class RankingLoss(Loss):
@@ -52,19 +62,12 @@ class RankingLoss(Loss):
         if self._floats is None:
             self._floats = np.empty((2, 1, len(y)))
         gradient, hessian = self._floats
-        self._finite(self._gradients(self._gains(y, n_threads), raw[0], weight, gradient[0], hessian[0], n_threads))
+        gain, unit = self._gains(y, n_threads)
+        self._finite(self._gradients(RankedRows(gain, raw[0], weight, self.queries.begin, unit), (gradient[0], hessian[0]), n_threads))
         return gradient, hessian
 
-    def _gradients(
-        self,
-        known: tuple[np.ndarray, np.ndarray],
-        raw: np.ndarray,
-        weight: np.ndarray | None,
-        gradient: np.ndarray,
-        hessian: np.ndarray,
-        n_threads: int,
-    ) -> tuple[float, float]:
-        """Fill (n_rows,) arrays; return the largest of both."""
+    def _gradients(self, rows: RankedRows, out: tuple[np.ndarray, np.ndarray], n_threads: int) -> tuple[float, float]:
+        """Fill (n_rows,) arrays of gradients and hessians; return the largest of both."""
         raise TypeError(f"{type(self).__name__} has no gradients")
 
     def _gains(self, y: np.ndarray, n_threads: int) -> tuple[np.ndarray, np.ndarray]:
@@ -102,20 +105,8 @@ class LambdaMart(RankingLoss):
         n_relevant = self.queries.sums(relevant) if self.metric == "map" else np.ones(self.queries.n_queries)
         return relevant, np.divide(1.0, n_relevant, out=np.zeros(len(n_relevant)), where=n_relevant > 0)
 
-    def _gradients(
-        self,
-        known: tuple[np.ndarray, np.ndarray],
-        raw: np.ndarray,
-        weight: np.ndarray | None,
-        gradient: np.ndarray,
-        hessian: np.ndarray,
-        n_threads: int,
-    ) -> tuple[float, float]:
-        gain, unit = known
-        rule = self.truncation, 1.0, self.normalize
-        return kernels.pair_gradients(
-            MEASURES[self.metric], gain, raw, weight, self.queries.begin, unit, *rule, gradient, hessian, n_threads
-        )
+    def _gradients(self, rows: RankedRows, out: tuple[np.ndarray, np.ndarray], n_threads: int) -> tuple[float, float]:
+        return kernels.pair_gradients(MEASURES[self.metric], *rows, self.truncation, 1.0, self.normalize, *out, n_threads)
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> float:
         """1 - the measure of the first `truncation` rows: the pairs' gradients have no loss of their own."""
@@ -142,18 +133,8 @@ class Pairwise(RankingLoss):
         n_pairs = (sizes**2 - same) / 2
         return y, np.divide(sizes, n_pairs, out=np.zeros(len(sizes)), where=n_pairs > 0)
 
-    def _gradients(
-        self,
-        known: tuple[np.ndarray, np.ndarray],
-        raw: np.ndarray,
-        weight: np.ndarray | None,
-        gradient: np.ndarray,
-        hessian: np.ndarray,
-        n_threads: int,
-    ) -> tuple[float, float]:
-        gain, unit = known
-        rule = len(raw), 1.0, False
-        return kernels.pair_gradients(PAIRWISE, gain, raw, weight, self.queries.begin, unit, *rule, gradient, hessian, n_threads)
+    def _gradients(self, rows: RankedRows, out: tuple[np.ndarray, np.ndarray], n_threads: int) -> tuple[float, float]:
+        return kernels.pair_gradients(PAIRWISE, *rows, len(rows.raw), 1.0, False, *out, n_threads)
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> float:
         gain, unit = self._gains(y, n_threads)
@@ -172,18 +153,9 @@ class ListwiseNdcg(RankingLoss):
     def before_round(self, key: int) -> None:
         self._key = key
 
-    def _gradients(
-        self,
-        known: tuple[np.ndarray, np.ndarray],
-        raw: np.ndarray,
-        weight: np.ndarray | None,
-        gradient: np.ndarray,
-        hessian: np.ndarray,
-        n_threads: int,
-    ) -> tuple[float, float]:
-        gain, unit = known
-        target = gain + 1.0 - kernels.hash_rows(len(gain), self._key) * 2.0**-32
-        return kernels.listwise_gradients(target, raw, weight, self.queries.begin, unit, gradient, hessian, n_threads)
+    def _gradients(self, rows: RankedRows, out: tuple[np.ndarray, np.ndarray], n_threads: int) -> tuple[float, float]:
+        target = rows.gain + 1.0 - kernels.hash_rows(len(rows.gain), self._key) * 2.0**-32
+        return kernels.listwise_gradients(*rows._replace(gain=target), *out, n_threads)
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> float:
         gain, unit = self._gains(y, n_threads)

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from sapwood.losses.base import Loss, mean
+from sapwood.losses.leaves import LeafRows
 from sapwood.trees.records import Records
 
 
@@ -86,31 +87,11 @@ class SeveralOutputs(Loss):
         found = [part.weighted_gradients(t.y, of_rows[None], t.weight, n_threads) for part, t, of_rows in parts]
         return np.concatenate([gradients for gradients, _ in found]), np.concatenate([hessians for _, hessians in found])
 
-    def leaf_values(
-        self,
-        y: np.ndarray,
-        raw: np.ndarray,
-        weight: np.ndarray | None,
-        leaf_of_row: np.ndarray,
-        n_leaves: int,
-        n_threads: int,
-    ) -> np.ndarray:
-        found = [self.leaf_values_of(k, y, raw, weight, leaf_of_row, n_leaves, n_threads) for k in range(self.n_outputs)]
-        return np.column_stack(found)
-
-    def leaf_values_of(
-        self,
-        output: int,
-        y: np.ndarray,
-        raw: np.ndarray,
-        weight: np.ndarray | None,
-        leaf_of_row: np.ndarray,
-        n_leaves: int,
-        n_threads: int,
-    ) -> np.ndarray:
-        target = self._targets(y, weight)[output]
-        of_rows = target.take(target.y), target.take(raw[output])[None], target.take(target.weight), target.take(leaf_of_row)
-        return self.parts[output].leaf_values(*of_rows, n_leaves, n_threads)
+    def leaf_values(self, rows: LeafRows) -> np.ndarray:
+        k = rows.output
+        t = self._targets(rows.y, rows.weight)[k]
+        raw, leaf = t.take(rows.raw[k])[None], t.take(rows.leaf)
+        return self.parts[k].leaf_values(replace(rows, y=t.take(t.y), raw=raw, weight=t.take(t.weight), leaf=leaf, output=0))
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> float:
         """The mean over outputs of each one's mean loss."""
