@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 
 #include "pool.hpp"
 
@@ -147,6 +148,8 @@ class Pairs {
 
 // Interventional values: as Values, against the rows of a background.
 class Against {
+  using Pattern = std::string;  // of ones and zeros: which features let a row pass; short ones need no memory of their own
+
  public:
   Against(int n_players, const Table& background, const std::vector<std::vector<LeafPath>>& paths)
       : n_players_(n_players), background_(background), paths_(paths) {}
@@ -164,7 +167,7 @@ class Against {
       for (size_t k = 0; k < patterns_.size(); ++k) {
         const LeafPath& path = paths_[tree][k];
         for (int64_t row = 0; row < n; ++row) {
-          std::vector<uint8_t> pass(path.players.size(), 1);
+          Pattern pass(path.players.size(), 1);
           for (const auto& step : path.steps) pass[step.slot] &= decisions.passes(step, row);
           ++patterns_[k][std::move(pass)];
         }
@@ -205,7 +208,7 @@ class Against {
   int n_players_;
   const Table& background_;
   const std::vector<std::vector<LeafPath>>& paths_;
-  std::vector<std::map<std::vector<uint8_t>, int64_t>> patterns_;  // of each leaf: which features let pass, and how many rows
+  std::vector<std::map<Pattern, int64_t>> patterns_;  // of each leaf: how many rows have it
   size_t leaf_ = 0;
 };
 

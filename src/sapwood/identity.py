@@ -70,7 +70,10 @@ def as_text(value: Any, depth: int = DEEPEST) -> str:
         return _array_text(np.asarray(value), depth)
     if depth == 0:
         return type(value).__qualname__
-    inner = lambda part: as_text(part, depth - 1)  # noqa: E731
+
+    def inner(part: Any) -> str:
+        return as_text(part, depth - 1)
+
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(inner, value))}]"
     if isinstance(value, set | frozenset):

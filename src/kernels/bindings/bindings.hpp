@@ -42,15 +42,10 @@ inline void require(bool ok, const char* what) {
   if (!ok) throw std::invalid_argument(what);
 }
 
-// A NumPy array that owns a copy of the values.
-template <class T, class V>
-auto to_numpy(V&& values) {
-  std::vector<T>* kept;
-  if constexpr (std::is_same_v<V, std::vector<T>>) {
-    kept = new std::vector<T>(std::move(values));
-  } else {
-    kept = new std::vector<T>(values.begin(), values.end());
-  }
+// A NumPy array that owns the values: give them away with std::move, or it is a copy that it owns.
+template <class T>
+auto to_numpy(std::vector<T> values) {
+  auto* kept = new std::vector<T>(std::move(values));
   nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
 }
@@ -69,14 +64,6 @@ inline Table as_table(const AnyTable& x) {
   const char code = number_code(x.dtype());
   require(code != 0, "this kind of number is not read directly: convert it to float64");
   return {code, x.data(), x.stride(0), x.stride(1), int64_t(x.shape(0)), int(x.shape(1))};
-}
-
-// A NumPy array that owns the values themselves.
-template <class T>
-auto give_numpy(std::vector<T>&& values) {
-  auto* own = new std::vector<T>(std::move(values));
-  nb::capsule owner(own, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(own->data(), {own->size()}, owner);
 }
 
 // The rows of a sparse table, or its columns; the arrays live as long as it does. Checked once, so that the kernels need not.

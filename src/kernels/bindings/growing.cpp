@@ -191,7 +191,7 @@ void bind_tree(nb::class_<Owned<Tree>>& type) {
             }
             std::vector<int64_t> g, h, count;
             for (const Sums& s : sums) g.push_back(s.g), h.push_back(s.h), count.push_back(s.count);
-            return nb::make_tuple(to_numpy<int64_t>(g), to_numpy<int64_t>(h), to_numpy<int64_t>(count));
+            return nb::make_tuple(to_numpy(std::move(g)), to_numpy(std::move(h)), to_numpy(std::move(count)));
           },
           "leaves"_a, "leaf_of_row"_a, "leaf_size"_a)
       .def("nodes",
@@ -229,7 +229,7 @@ void bind_tree(nb::class_<Owned<Tree>>& type) {
                if (n.left >= 0 && n.split.by_levels)
                  bits.insert(bits.end(), std::begin(n.split.levels.bits), std::end(n.split.levels.bits));
              }
-             return nb::cast(to_numpy<uint32_t>(bits)).attr("reshape")(-1, 8);
+             return nb::cast(to_numpy(std::move(bits))).attr("reshape")(-1, 8);
            })
       .def(
           "limit",
@@ -301,7 +301,7 @@ void bind_growing(nb::module_& m) {
             require(node >= 0 && size_t(node) < self.workspace->nodes().size(), "no such node");
             std::vector<int64_t> cells(size_t(self.workspace->layout().n_cells) * 3);
             if (!self.workspace->histogram(node, cells.data())) return nb::none();
-            return nb::cast(to_numpy<int64_t>(cells)).attr("reshape")(-1, 3);
+            return nb::cast(to_numpy(std::move(cells))).attr("reshape")(-1, 3);
           },
           "node"_a);
   nb::class_<OwnedSorted> sorted(m, "SortedTree");

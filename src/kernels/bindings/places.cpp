@@ -145,7 +145,7 @@ void bind_places(nb::module_& m) {
           nb::gil_scoped_release free;
           lists = store_rows(bins, places, page, page_rows, first_row, width, stride, clashes, n_threads);
         }
-        return std::pair(to_numpy<uint32_t>(lists.first), to_numpy<uint32_t>(lists.second));
+        return std::pair(to_numpy(std::move(lists.first)), to_numpy(std::move(lists.second)));
       },
       "bins"_a, "places"_a, "page"_a, "page_rows"_a, "first_row"_a, "width"_a, "stride"_a, "clashes"_a, "n_threads"_a);
   m.def(
@@ -165,7 +165,7 @@ void bind_places(nb::module_& m) {
           nb::gil_scoped_release free;
           lists = take_lists(begin.data(), beside.data(), rows.data(), int64_t(rows.size()), n_threads);
         }
-        return std::pair(give_numpy(std::move(lists.first)), give_numpy(std::move(lists.second)));
+        return std::pair(to_numpy(std::move(lists.first)), to_numpy(std::move(lists.second)));
       },
       "begin"_a, "beside"_a, "rows"_a, "n_threads"_a);
 }

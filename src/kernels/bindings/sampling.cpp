@@ -66,7 +66,7 @@ void bind_sampling(nb::module_& m) {
           nb::gil_scoped_release free;
           rows = sample_rows(n, first_row, share, key, n_threads);
         }
-        return to_numpy<int64_t>(std::move(rows));
+        return to_numpy(std::move(rows));
       },
       "n"_a, "first_row"_a, "share"_a, "key"_a, "n_threads"_a = 1);
   m.def(
@@ -80,7 +80,7 @@ void bind_sampling(nb::module_& m) {
           nb::gil_scoped_release free;
           drawn = sample_records(records, sampling, a, b, key, n_threads);
         }
-        return std::pair(to_numpy<int64_t>(std::move(drawn.first)), drawn.second);
+        return std::pair(to_numpy(std::move(drawn.first)), drawn.second);
       },
       "records"_a, "sampling"_a, "a"_a, "b"_a, "key"_a, "n_threads"_a);
   m.def(
@@ -88,7 +88,7 @@ void bind_sampling(nb::module_& m) {
       [](int64_t n, uint64_t key) {
         std::vector<uint32_t> out(n);
         for (int64_t i = 0; i < n; ++i) out[i] = hash_row(row_key(key, uint64_t(i)), uint32_t(i));
-        return to_numpy<uint32_t>(out);
+        return to_numpy(std::move(out));
       },
       "n"_a, "key"_a);
 }

@@ -57,7 +57,7 @@ nb::list find_cuts_py(AnyTable x, std::optional<In<uint32_t>> rows, Weight weigh
     cuts = find_cuts(table, rows ? rows->data() : nullptr, n, weight ? weight->data() : nullptr, max_bins, n_threads);
   }
   nb::list result;
-  for (auto& c : cuts) result.append(to_numpy<double>(c));
+  for (auto& c : cuts) result.append(to_numpy(std::move(c)));
   return result;
 }
 
@@ -115,7 +115,7 @@ void bind_tables(nb::module_& m) {
               cuts = find_cuts(self.lines, weight ? weight->data() : nullptr, max_bins.data(), n_threads);
             }
             nb::list result;
-            for (auto& c : cuts) result.append(give_numpy(std::move(c)));
+            for (auto& c : cuts) result.append(to_numpy(std::move(c)));
             return result;
           },
           "weight"_a.none(), "max_bins"_a, "n_threads"_a)
@@ -145,7 +145,7 @@ void bind_tables(nb::module_& m) {
               lists = store_sparse(self.lines, Cuts{cuts.data(), cuts_begin.data()}, places, {page.data(), n_rows, width, stride},
                                    missing.data(), clashes.data(), n_threads);
             }
-            return std::pair(give_numpy(std::move(lists.first)), give_numpy(std::move(lists.second)));
+            return std::pair(to_numpy(std::move(lists.first)), to_numpy(std::move(lists.second)));
           },
           "cuts"_a, "cuts_begin"_a, "places"_a, "page"_a, "width"_a, "stride"_a, "missing"_a, "clashes"_a, "n_threads"_a)
       .def(
@@ -180,7 +180,7 @@ void bind_tables(nb::module_& m) {
               nb::gil_scoped_release free;
               share_columns(self.lines, order.data(), int64_t(order.size()), n_codes.data(), max_codes, n_open, shared.data());
             }
-            return give_numpy(std::move(shared));
+            return to_numpy(std::move(shared));
           },
           "order"_a, "n_codes"_a, "max_codes"_a, "n_open"_a)
       .def(
@@ -204,11 +204,11 @@ void bind_tables(nb::module_& m) {
           columns = sort_columns(table, n_threads);
         }
         nb::list result;
-        for (const SortedColumn& column : columns) {
-          auto* copy = new std::vector<Ranked>(column.rows);
-          nb::capsule owner(copy, [](void* p) noexcept { delete static_cast<std::vector<Ranked>*>(p); });
-          nb::ndarray<nb::numpy, uint32_t, nb::ndim<2>> rows(copy->data(), {copy->size(), 2}, owner);
-          result.append(nb::make_tuple(rows, to_numpy<double>(column.values)));
+        for (SortedColumn& column : columns) {
+          auto* kept = new std::vector<Ranked>(std::move(column.rows));
+          nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<Ranked>*>(p); });
+          nb::ndarray<nb::numpy, uint32_t, nb::ndim<2>> rows(kept->data(), {kept->size(), 2}, owner);
+          result.append(nb::make_tuple(rows, to_numpy(std::move(column.values))));
         }
         return result;
       },
