@@ -1,12 +1,16 @@
 """Going on from a model: `init_model`, `warm_start` and `partial_fit`."""
 
+import inspect
+
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
+from sklearn.multioutput import MultiOutputRegressor
 
 from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor, Model, merge
 
@@ -270,6 +274,35 @@ class TestEarlyStopping:
         best = fitted.best_iteration_
         fitted.partial_fit(X[150:], Y[150:], X_val=X[:50], y_val=Y[:50])
         assert fitted.n_iter_ >= best
+
+
+class TestArgumentsOfPartialFit:
+    @pytest.mark.parametrize("kind", [BoostingClassifier, BoostingRanker, BoostingRegressor])
+    def test_they_are_those_of_fit(self, kind):
+        of_fit, own = (dict(inspect.signature(method).parameters) for method in (kind.fit, kind.partial_fit))
+        del of_fit["init_model"]
+        own.pop("classes", None)
+        assert list(map(str, own.values())) == list(map(str, of_fit.values()))
+
+    def test_metadata_routing_carries_them(self):
+        parts, offset = (slice(0, 150), slice(150, None)), 0.1 * Y
+        alone = regressor()
+        with config_context(enable_metadata_routing=True):
+            each = MultiOutputRegressor(regressor().set_partial_fit_request(sample_weight=True, offset=True))
+            for rows in parts:
+                each.partial_fit(X[rows], SEVERAL[rows], sample_weight=WEIGHT[rows], offset=offset[rows])
+                alone.partial_fit(X[rows], SEVERAL[rows, 0], WEIGHT[rows], offset=offset[rows])
+        assert each.estimators_[0].model_.to_bytes() == alone.model_.to_bytes()
+
+    def test_queries_need_not_be_asked_for(self):
+        asked = BoostingRanker().get_metadata_routing().partial_fit.requests
+        assert asked["qid"] is True
+        assert asked["groups"] is False
+        assert asked["group"] is None
+
+    def test_another_model_is_refused(self):
+        with pytest.raises(TypeError, match="init_model"):
+            regressor().partial_fit(X, Y, init_model=regressor().fit(X, Y))
 
 
 class TestInit:

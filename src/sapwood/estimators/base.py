@@ -42,6 +42,7 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
 
     # Under scikit-learn's metadata routing `groups` goes to splitters of a search, not here, unless asked for.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": False}
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"groups": False}
     _parameters: ClassVar[dict[str, config.Parameter]]
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
     model_: Model
@@ -135,16 +136,34 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         self.__dict__ = fresh.__dict__
         return self
 
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, **more: Any) -> BaseBoosting:
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        offset: Any = None,
+        offset_val: Any = None,
+        groups: Any = None,
+        eval_sets: Any = None,
+        eval_metric: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+        snapshot: Snapshot | str | PathLike[str] | None = None,
+    ) -> BaseBoosting:
         """Train on more rows.
 
         The first call is a fit: it makes the bins, and the tables of categories. Each further one adds `max_iter` rounds on the new rows
         alone, with the old bins and tables: the rows are looked up as rows to be predicted are, so they must be new ones. A level that was
         not there at first is as good as missing. Trees that early stopping found too many are left out.
 
-        Parameters are those of `fit`, but for `init_model`.
+        Parameters are those of `fit`, without `init_model`: it goes on from the estimator's own model.
         """
-        return self.fit(X, y, sample_weight, init_model=start_of_more(self, more), **more)
+        validation = Given(X_val, y_val, sample_weight_val, suffix="_val", offset=offset_val)
+        watching = Watching(groups, eval_sets, eval_metric, callbacks or (), snapshot)
+        return self._fit_anew(Given(X, y, sample_weight, offset=offset), validation, watching, start_of_more(self))
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None, *, decay: float = 0.9, offset: Any = None) -> BaseBoosting:
         """Give the trees new values, learnt from other rows; their splits stay as they are.

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from sapwood import config
 from sapwood.boosting import Rows
+from sapwood.callbacks import Callback
 from sapwood.checks import check_labels
 from sapwood.estimators.base import BaseBoosting
 from sapwood.estimators.classes import KINDS, Classes, LabelSets, read_classes
 from sapwood.estimators.going_on import start_of_more
+from sapwood.estimators.inputs import Given, Watching
 from sapwood.estimators.values import array_from_data, array_to_data
 from sapwood.export import ExportError
 from sapwood.going_on import Start
 from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.model.rounds import Rounds
+from sapwood.snapshots import Snapshot
 from sapwood.threads import threads_for
 
 
@@ -62,7 +66,22 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
     _kind: Classes
 
     def partial_fit(  # type: ignore[override]  # as scikit-learn has it
-        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, **more: Any
+        self,
+        X: Any,
+        y: Any,
+        classes: Any = None,
+        sample_weight: Any = None,
+        *,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        offset: Any = None,
+        offset_val: Any = None,
+        groups: Any = None,
+        eval_sets: Any = None,
+        eval_metric: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+        snapshot: Snapshot | str | PathLike[str] | None = None,
     ) -> BoostingClassifier:
         """Train on more rows.
 
@@ -75,9 +94,9 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
         classes : array of shape (n_classes,), optional
             All classes that there will ever be, for the first call; without, those of its y. One without rows there counts as half a row
             for the constant that training starts from.
-        X, y, sample_weight, **more : as for `fit`, but for `init_model`
+        X, y, sample_weight, ... : as for `fit`, without `init_model`: it goes on from the estimator's own model
         """
-        start = start_of_more(self, more)
+        start = start_of_more(self)
         if classes is not None:
             named = Classes(np.unique(check_labels(classes, len(classes), "classes")))
             if start.targets is not None and not (type(start.targets) is Classes and np.array_equal(start.targets.classes, named.classes)):
@@ -85,7 +104,9 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
                     f"classes={named.classes.tolist()} are not those of the first call of partial_fit: {start.targets.classes.tolist()}"
                 )
             start = replace(start, targets=named)
-        self.fit(X, y, sample_weight, init_model=start, **more)
+        validation = Given(X_val, y_val, sample_weight_val, suffix="_val", offset=offset_val)
+        watching = Watching(groups, eval_sets, eval_metric, callbacks or (), snapshot)
+        self._fit_anew(Given(X, y, sample_weight, offset=offset), validation, watching, start)
         return self
 
     def predict(self, X: Any, *, offset: Any = None, rounds: Rounds = None, early_exit: float | None = None) -> np.ndarray:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 def start_of_fit(estimator: BaseBoosting, init_model: Any) -> Start:
     """Nothing, the estimator's own model where it starts warm, or what it is given."""
-    if isinstance(init_model, Start):
-        return init_model
     how = "warm_start" if estimator.warm_start else ""
     warm = bool(how) and hasattr(estimator, "model_")
     if init_model is None:
@@ -41,10 +39,8 @@ def start_of_fit(estimator: BaseBoosting, init_model: Any) -> Start:
     return Start("init_model", _used(init_model.model_), more_rounds=True, **_known(init_model))
 
 
-def start_of_more(estimator: BaseBoosting, arguments: dict[str, Any]) -> Start:
+def start_of_more(estimator: BaseBoosting) -> Start:
     """What `partial_fit` goes on from."""
-    if "init_model" in arguments:
-        raise TypeError("partial_fit takes no init_model: it goes on from the estimator's own model")
     if not hasattr(estimator, "model_"):
         return Start("partial_fit")
     return Start("partial_fit", _used(estimator.model_), more_rounds=True, new_rows=True, **_known(estimator))

@@ -16,7 +16,7 @@ from sapwood.checks import check_numbers
 from sapwood.data.queries import Queries
 from sapwood.data.tables import Table
 from sapwood.estimators.base import BaseBoosting
-from sapwood.estimators.going_on import start_of_fit
+from sapwood.estimators.going_on import start_of_fit, start_of_more
 from sapwood.estimators.inputs import Given, Part, Watching
 from sapwood.going_on import Start
 from sapwood.losses import RANKING, Loss
@@ -65,6 +65,7 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
 
     # Under scikit-learn's metadata routing queries come along without being asked for: there is no ranking without them.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": False, "qid": True}
+    __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"groups": False, "qid": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
 
     def fit(
@@ -122,6 +123,34 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         validation = Given(X_val, y_val, sample_weight_val, {"group_val": group_val, "qid_val": qid_val}, "_val", offset_val)
         watching = Watching(groups, eval_sets, eval_metric, callbacks or (), snapshot)
         self._fit_anew(given, validation, watching, start_of_fit(self, init_model))
+        return self
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        group: Any = None,
+        qid: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        sample_weight_val: Any = None,
+        group_val: Any = None,
+        qid_val: Any = None,
+        offset: Any = None,
+        offset_val: Any = None,
+        groups: Any = None,
+        eval_sets: Any = None,
+        eval_metric: Any = None,
+        callbacks: Sequence[Callback] | None = None,
+        snapshot: Snapshot | str | PathLike[str] | None = None,
+    ) -> BoostingRanker:
+        """As for the other estimators; the queries of the rows as in `fit`."""
+        given = Given(X, y, sample_weight, {"group": group, "qid": qid}, offset=offset)
+        validation = Given(X_val, y_val, sample_weight_val, {"group_val": group_val, "qid_val": qid_val}, "_val", offset_val)
+        watching = Watching(groups, eval_sets, eval_metric, callbacks or (), snapshot)
+        self._fit_anew(given, validation, watching, start_of_more(self))
         return self
 
     def refit(
