@@ -264,7 +264,7 @@ def test_threads_and_pages_leave_no_trace(n_threads, n_pages, missing):
         loss, features = SeveralOutputs([REGRESSION["squared_error"]() for _ in range(2)]), Features(4, None)
         binning = BoostingRegressor(max_iter=1, max_leaf_nodes=2, early_stopping=False, n_jobs=1).fit(x, x[:, 0]).model_.binning
         rows = Rows(Pages.build(ArrayTable(x), binning, n_threads).cut(n_pages), y, None)
-        config = make_tree_config(estimator, features, Encoding(4), loss, None, None)
+        config = make_tree_config(estimator, features, Encoding(4), loss, None)
         return train(rows, {}, loss, config, 4, 0, n_threads, strategy=SharedTrees(2)).to_bytes()
 
     assert fit(n_threads, n_pages) == fit(1, 1)

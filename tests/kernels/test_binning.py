@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kernels.views import VIEWS, view_of
 from tests.reference import binning as twin
 
 INF = np.inf
@@ -196,18 +197,10 @@ class TestBinTable:
         bins = bin_table(kernels, x[:, None], [cuts])[0][:, 0].astype(int)
         np.testing.assert_array_equal(x[:, None] <= cuts, bins[:, None] <= np.arange(len(cuts)))
 
-    @pytest.mark.parametrize("view", ["fortran", "every second row", "every third column", "read-only", "reversed"])
+    @pytest.mark.parametrize("view", VIEWS)
     def test_strides(self, kernels, view):
         rng = np.random.default_rng(6)
-        x = rng.normal(size=(120, 12))
-        x = {
-            "fortran": np.asfortranarray(x),
-            "every second row": x[::2],
-            "every third column": x[:, ::3],
-            "read-only": x,
-            "reversed": x[::-1, ::-1],
-        }[view]
-        x.flags.writeable = view != "read-only"
+        x = view_of(rng.normal(size=(120, 12)), view)
         cuts = random_cuts(rng, x.shape[1])
         np.testing.assert_array_equal(bin_table(kernels, x, cuts)[0], twin_bins(x, cuts))
 

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.kernels.views import VIEWS, view_of
 from tests.reference import predict as twin
 
 INF = np.inf
@@ -120,19 +121,11 @@ class TestScorer:
         trees = [random_tree(rng, 20, 4, np.concatenate([values, values + 0.5, values * 1.0000001])) for _ in range(6)]
         check(kernels, trees, x)
 
-    @pytest.mark.parametrize("view", ["fortran", "every second row", "every third column", "read-only", "reversed"])
+    @pytest.mark.parametrize("view", VIEWS)
     @pytest.mark.parametrize("n_rows", [12, 160])
     def test_strides(self, kernels, view, n_rows):
         rng = np.random.default_rng(4)
-        x = table(rng, n_rows, 12)
-        x = {
-            "fortran": np.asfortranarray(x),
-            "every second row": x[::2],
-            "every third column": x[:, ::3],
-            "read-only": x,
-            "reversed": x[::-1, ::-1],
-        }[view]
-        x.flags.writeable = view != "read-only"
+        x = view_of(table(rng, n_rows, 12), view)
         check(kernels, [random_tree(rng, 30, x.shape[1], thresholds_for(rng, x)) for _ in range(4)], x)
 
     def test_features_used_and_not(self, kernels):

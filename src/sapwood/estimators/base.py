@@ -21,7 +21,7 @@ from sapwood.data.tables import Table
 from sapwood.estimators.explaining import ExplainedEstimator
 from sapwood.estimators.fitting import fit
 from sapwood.estimators.going_on import start_of_fit, start_of_more, start_of_refit
-from sapwood.estimators.inputs import Given, Part, Watching, refuse_more
+from sapwood.estimators.inputs import Given, Watching, refuse_more
 from sapwood.estimators.saving import SavedEstimator
 from sapwood.estimators.scikit_callbacks import CallbackSupportMixin, with_callbacks
 from sapwood.estimators.start import check_early_exit, raw_start
@@ -30,8 +30,22 @@ from sapwood.going_on import Start
 from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.model.rounds import Rounds
+from sapwood.part import Part
 from sapwood.snapshots import Snapshot
 from sapwood.threads import resolve_threads, threads_for
+
+ATTRIBUTES = """n_iter_ : int
+        Rounds of training.
+    best_iteration_ : int
+        Rounds that prediction uses.
+    train_score_, validation_score_ : (n_iter_ + 1,) arrays
+        Scores before the first round and after each; empty without early stopping (or without validation rows).
+    evals_result_ : dict of set -> metric -> list
+        What was measured after each round, on "train" and "validation" where early stopping watches, and on `eval_sets`.
+    provenance_ : dict
+        Where the model comes from: the version of Sapwood, the number of training rows, and a hash of all data that decided on it.
+    feature_importances_ : (n_features,) array
+    model_ : Model"""
 
 
 class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, BaseEstimator):

@@ -16,7 +16,7 @@ from sapwood import config
 from sapwood.boosting import Rows
 from sapwood.callbacks import Callback
 from sapwood.checks import check_labels
-from sapwood.estimators.base import BaseBoosting
+from sapwood.estimators.base import ATTRIBUTES, BaseBoosting
 from sapwood.estimators.classes import KINDS, Classes, LabelSets, read_classes
 from sapwood.estimators.going_on import start_of_more
 from sapwood.estimators.inputs import Given, Watching
@@ -40,18 +40,7 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
     Attributes
     ----------
     classes_ : (n_classes,) array
-    n_iter_ : int
-        Rounds of training.
-    best_iteration_ : int
-        Rounds that prediction uses.
-    train_score_, validation_score_ : (n_iter_ + 1,) arrays
-        Scores before the first round and after each; empty without early stopping (or without validation rows).
-    evals_result_ : dict of set -> metric -> list
-        What was measured after each round, on "train" and "validation" where early stopping watches, and on `eval_sets`.
-    provenance_ : dict
-        Where the model comes from: the version of Sapwood, the number of training rows, and a hash of all data that decided on it.
-    feature_importances_ : (n_features,) array
-    model_ : Model
+    {ATTRIBUTES}
 
     Examples
     --------
@@ -83,11 +72,7 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
         callbacks: Sequence[Callback] | None = None,
         snapshot: Snapshot | str | PathLike[str] | None = None,
     ) -> BoostingClassifier:
-        """Train on more rows.
-
-        The first call is a fit: it makes the bins, and the tables of categories. Each further one adds `max_iter` rounds on the new rows
-        alone, with the old bins and tables: the rows are looked up as rows to be predicted are, so they must be new ones. A level that was
-        not there at first is as good as missing. Trees that early stopping found too many are left out.
+        """Train on more rows: see `BoostingRegressor.partial_fit`.
 
         Parameters
         ----------

@@ -22,16 +22,8 @@ from sapwood.estimators.scikit_callbacks import ScikitCallbacks
 from sapwood.estimators.sets import Sets, read_sets
 from sapwood.going_on import Start
 from sapwood.identity import Identity, as_text
-from sapwood.plan import (
-    make_builder,
-    make_encoding,
-    make_mode,
-    make_row_sampler,
-    make_step,
-    make_strategy,
-    make_tree_config,
-    refuse_categories,
-)
+from sapwood.plan import make_mode, make_row_sampler, make_step, make_strategy, make_tree_config
+from sapwood.preparing import make_builder, make_encoding, refuse_categories
 from sapwood.resolve import Features
 from sapwood.snapshots import Snapshot, Snapshots
 from sapwood.threads import resolve_threads
@@ -53,9 +45,9 @@ def fit(estimator: BaseBoosting, given: Given, given_validation: Given, watching
     refuse_categories(sets.schema, resolve.monotonic(e.monotonic_cst, features), forced, resolve.cut_points(e.cut_points, features))
     data = part.fingerprint(n_threads=n_threads)
     same_rows = start.data in (None, data.digest)
-    encoded = make_encoding(e, part.table, features, loss, part.y, part.weight, part.rows, seed, start, same_rows)
-    config = make_tree_config(e, features, encoded.encoding, loss, part.weight, part.rows)
-    build = make_builder(e, encoded.features, encoded.encoding, features, part.weight, part.rows, seed, n_threads, forced, start.model)
+    encoded = make_encoding(e, part, features, loss, seed, start, same_rows)
+    config = make_tree_config(e, features, encoded.encoding, loss, part.weights)
+    build = make_builder(e, part, encoded, features, seed, n_threads, forced, start.model)
     rows, watched = _binned(sets, encoded, build)
 
     measures = make_measures(e, sets.stops, watched, watching.eval_metric, n_threads)

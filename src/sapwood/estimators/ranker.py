@@ -15,14 +15,15 @@ from sapwood.callbacks import Callback
 from sapwood.checks import check_numbers
 from sapwood.data.queries import Queries
 from sapwood.data.tables import Table
-from sapwood.estimators.base import BaseBoosting
+from sapwood.estimators.base import ATTRIBUTES, BaseBoosting
 from sapwood.estimators.going_on import start_of_fit, start_of_more
-from sapwood.estimators.inputs import Given, Part, Watching
+from sapwood.estimators.inputs import Given, Watching
 from sapwood.going_on import Start
 from sapwood.losses import RANKING, Loss
 from sapwood.metrics import as_metric
 from sapwood.metrics.ranking import ndcg
 from sapwood.model.rounds import Rounds
+from sapwood.part import Part
 from sapwood.snapshots import Snapshot
 from sapwood.threads import resolve_threads
 
@@ -39,18 +40,7 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
 
     Attributes
     ----------
-    n_iter_ : int
-        Rounds of training.
-    best_iteration_ : int
-        Rounds that prediction uses.
-    train_score_, validation_score_ : (n_iter_ + 1,) arrays
-        Scores before the first round and after each; empty without early stopping (or without validation rows).
-    evals_result_ : dict of set -> metric -> list
-        What was measured after each round.
-    provenance_ : dict
-        Where the model comes from: the version of Sapwood, the number of training rows, and a hash of all data that decided on it.
-    feature_importances_ : (n_features,) array
-    model_ : Model
+    {ATTRIBUTES}
 
     Examples
     --------

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sapwood import config
 from sapwood.checks import check_quantiles
 from sapwood.config import REGRESSION_LOSSES, LossNames
-from sapwood.estimators.base import BaseBoosting
+from sapwood.estimators.base import ATTRIBUTES, BaseBoosting
 from sapwood.estimators.values import Unsaved
 from sapwood.going_on import Start
 from sapwood.losses import REGRESSION, Loss
@@ -34,18 +34,7 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
 
     Attributes
     ----------
-    n_iter_ : int
-        Rounds of training.
-    best_iteration_ : int
-        Rounds that prediction uses.
-    train_score_, validation_score_ : (n_iter_ + 1,) arrays
-        Scores before the first round and after each; empty without early stopping (or without validation rows).
-    evals_result_ : dict of set -> metric -> list
-        What was measured after each round, on "train" and "validation" where early stopping watches, and on `eval_sets`.
-    provenance_ : dict
-        Where the model comes from: the version of Sapwood, the number of training rows, and a hash of all data that decided on it.
-    feature_importances_ : (n_features,) array
-    model_ : Model
+    {ATTRIBUTES}
 
     Examples
     --------

@@ -11,12 +11,13 @@ from sklearn.model_selection import check_cv, train_test_split
 
 from sapwood.callbacks import VALIDATION, Callback, EarlyStopping
 from sapwood.data.columns import Schema
-from sapwood.estimators.inputs import Given, Part, Watching
+from sapwood.estimators.inputs import Given, Watching
 from sapwood.estimators.start import fitted_init, raw_start
 from sapwood.estimators.tables import first_table, note_names, table_like, what_is_missing
 from sapwood.going_on import Start
 from sapwood.losses import Loss
-from sapwood.plan import seen_levels
+from sapwood.part import Part
+from sapwood.preparing import seen_levels
 
 if TYPE_CHECKING:
     from sapwood.estimators.base import BaseBoosting

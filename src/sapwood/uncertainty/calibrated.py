@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,7 +17,7 @@ from sapwood.estimators import BoostingClassifier
 from sapwood.estimators.base import BaseBoosting
 from sapwood.estimators.sets import AUTO_EARLY_STOPPING_ROWS
 from sapwood.uncertainty.calibrators import CALIBRATORS, Calibrator
-from sapwood.uncertainty.rows import Sample, hold_out
+from sapwood.uncertainty.rows import Sample, draw_seed, hold_out, note_columns
 
 
 class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -91,8 +91,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if X_cal is not None:
             held = Sample.check(X_cal, y_cal, sample_weight_cal, check_labels, "_cal")
         elif not frozen:
-            seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(1 << 31))
-            train, held = hold_out(train, self.calibration_size, train.y, seed)
+            train, held = hold_out(train, self.calibration_size, train.y, draw_seed(self.random_state))
         estimator = BoostingClassifier() if self.estimator is None else clone(self.estimator)
         watched = {"X_val": held.X, "y_val": held.y, "sample_weight_val": held.weight} if _stops_early(estimator, train.n_rows) else {}
         self.estimator_ = train.fit(estimator, **watched)
@@ -100,9 +99,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         unknown = np.setdiff1d(held.y, self.classes_)
         if len(unknown):
             raise ValueError(f"held-out rows have classes that the estimator does not know: {unknown.tolist()[:5]}")
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(estimator, name):
-                setattr(self, name, getattr(estimator, name))
+        note_columns(self, estimator)
         self.calibrator_ = CALIBRATORS[self.method]().fit(self._raw(held.X), np.searchsorted(self.classes_, held.y), held.weight)
         return self
 

@@ -10,10 +10,10 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood.checks import check_labels
+from sapwood.checks import check_labels, check_weights
 from sapwood.estimators import BoostingClassifier
 from sapwood.uncertainty.conformal import PARAMETERS, BaseConformal
-from sapwood.uncertainty.rows import Sample, check_weight, count_rows
+from sapwood.uncertainty.rows import Sample, count_rows
 from sapwood.uncertainty.scores import needed_weight
 
 
@@ -125,7 +125,7 @@ class ConformalClassifier(ClassifierMixin, BaseConformal):
         """
         level = self._level(confidence_level)
         proba = [self._probabilities(fold.estimators, X) for fold in self.folds_]
-        weight = check_weight(sample_weight, count_rows(X), "sample_weight")
+        weight = check_weights(sample_weight, count_rows(X), "sample_weight")
         needed = needed_weight([fold.scores for fold in self.folds_], level, weight)
         score = CONFORMITY[self.conformity]
         stranger = sum(fold.scores.below(score(p)) for fold, p in zip(self.folds_, proba, strict=True))

@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood.uncertainty.rows import Sample, folds, hold_out
+from sapwood.uncertainty.rows import Sample, draw_seed, folds, hold_out, note_columns
 from sapwood.uncertainty.scores import Scores
 
 PARAMETERS = """estimator : estimator, default=None
@@ -96,14 +96,11 @@ class BaseConformal(MetaEstimatorMixin, BaseEstimator):
         if isinstance(self.estimator, FrozenEstimator) and (self.method == "cv+" or X_cal is not None):
             raise ValueError("a FrozenEstimator is not trained: method='split', and no X_cal; all rows given to fit are held out")
         sample = Sample.check(X, y, sample_weight, self._check_targets)
-        seed = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(1 << 31))
+        seed = draw_seed(self.random_state)
         fitted = [(self._train(train), held) for train, held in self._parts(sample, (X_cal, y_cal, sample_weight_cal), groups, seed)]
         self.folds_ = [Fold(estimators, Scores(self._score(estimators, held), held.weight)) for estimators, held in fitted]
         self.n_held_out_ = sum(len(fold.scores.values) for fold in self.folds_)
-        first = self.folds_[0].estimators[0]
-        for name in ("n_features_in_", "feature_names_in_"):
-            if hasattr(first, name):
-                setattr(self, name, getattr(first, name))
+        note_columns(self, self.folds_[0].estimators[0])
         return self
 
     def _parts(self, sample: Sample, given: tuple[Any, Any, Any], groups: Any, seed: int) -> Any:

@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from sapwood.checks import check_numbers
+from sapwood.checks import check_numbers, check_weights
 from sapwood.estimators import BoostingRegressor
 from sapwood.uncertainty.conformal import PARAMETERS, BaseConformal
-from sapwood.uncertainty.rows import Sample, check_weight, count_rows
+from sapwood.uncertainty.rows import Sample, count_rows
 from sapwood.uncertainty.scores import needed_weight, reach
 
 
@@ -61,7 +61,7 @@ class ConformalRegressor(RegressorMixin, BaseConformal):
         level = self._level(confidence_level)
         scores = [fold.scores for fold in self.folds_]
         ends = np.stack([self._ends(fold.estimators, X) for fold in self.folds_])  # (n_folds, n_rows, 2)
-        needed = needed_weight(scores, level, check_weight(sample_weight, count_rows(X), "sample_weight"))
+        needed = needed_weight(scores, level, check_weights(sample_weight, count_rows(X), "sample_weight"))
         lower, upper = -reach(scores, -ends[:, :, 0], needed), reach(scores, ends[:, :, 1], needed)
         crossed = lower > upper  # an empty interval: quantiles narrowed beyond their middle
         lower[crossed] = upper[crossed] = (lower[crossed] + upper[crossed]) / 2

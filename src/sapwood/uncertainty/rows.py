@@ -12,8 +12,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv, train_test_split
 from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.validation import _num_samples, check_array
+from sklearn.utils.validation import _num_samples
 
+from sapwood.checks import check_weights
 from sapwood.data.frames import open_frame
 
 Targets = Callable[[Any, int, str], np.ndarray]  # (y, n_rows, name) -> y, checked
@@ -33,7 +34,7 @@ class Sample:
         if open_frame(X) is None:
             X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
         n_rows = count_rows(X)
-        sample = cls(X, check_targets(y, n_rows, f"y{suffix}"), check_weight(weight, n_rows, f"sample_weight{suffix}"))
+        sample = cls(X, check_targets(y, n_rows, f"y{suffix}"), check_weights(weight, n_rows, f"sample_weight{suffix}"))
         return sample if sample.weight is None or sample.weight.all() else sample.take(np.flatnonzero(sample.weight))
 
     def take(self, rows: np.ndarray) -> Sample:
@@ -56,18 +57,16 @@ def count_rows(X: Any) -> int:
     return _num_samples(X) if frame is None else frame.shape[0]
 
 
-def check_weight(weight: Any, n_rows: int, name: str) -> np.ndarray | None:
-    if weight is None:
-        return None
-    weight = check_array(weight, ensure_2d=False, dtype=np.float64, input_name=name)
-    if weight.shape != (n_rows,):
-        raise ValueError(f"{name} must have a number for each of {n_rows} rows; got the shape {weight.shape}")
-    if (weight < 0).any():
-        row = int(np.argmax(weight < 0))
-        raise ValueError(f"{name} must not be negative; got {weight[row]:g} in row {row}")
-    if not weight.any():
-        raise ValueError(f"{name} must not be zero everywhere: no row would be left")
-    return weight
+def draw_seed(random_state: Any) -> int:
+    """What the choice of rows is drawn from; None repeats."""
+    return 0 if random_state is None else int(check_random_state(random_state).randint(1 << 31))
+
+
+def note_columns(of: Any, estimator: Any) -> None:
+    """What scikit-learn wants to know of the columns is that of an estimator within."""
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(estimator, name):
+            setattr(of, name, getattr(estimator, name))
 
 
 def hold_out(sample: Sample, size: float | int, strata: np.ndarray | None, seed: int) -> tuple[Sample, Sample]:
