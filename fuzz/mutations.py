@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import struct
 from collections.abc import Callable
@@ -256,7 +257,7 @@ def _change_somewhere(document: Any, rng: Rng) -> None:
     elif what == 3 and type(at[key]) is int:
         at[key] += int(rng.integers(-2, 3))
     else:
-        at[key] = pick(rng, VALUES)
+        at[key] = copy.deepcopy(pick(rng, VALUES))  # it may be changed, too
 
 
 def change_text(data: bytes, rng: Rng) -> bytes:

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from fuzz.seeds import put_together, take_apart
 from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn.linear_model import LinearRegression
@@ -488,3 +489,10 @@ def test_a_file_that_cannot_be_read(small, tmp_path, monkeypatch):
     monkeypatch.setattr(disk.os, "open", refuse)
     with pytest.raises(PermissionError, match="model"):
         sapwood.load(tmp_path / "model")
+
+
+def test_a_class_too_large_for_its_type_is_refused():
+    arrays, document = take_apart(classifier().fit(X, THREE).to_bytes())
+    document["estimator"]["fitted"]["classes"]["values"][2] = 10**30
+    with pytest.raises(ModelFormatError, match="a number that is too large"):
+        BoostingClassifier.from_bytes(put_together(arrays, document))

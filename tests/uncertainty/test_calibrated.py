@@ -5,12 +5,13 @@ from scipy.special import softmax
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.frozen import FrozenEstimator
+from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from sapwood import BoostingClassifier
 from sapwood.uncertainty import CalibratedClassifier
-from sapwood.uncertainty.calibrators import Isotonic, Temperature
+from sapwood.uncertainty.calibrators import Isotonic, Temperature, _softmax
 
 OVERCONFIDENT = BoostingClassifier(max_iter=60, learning_rate=0.5, min_samples_leaf=2)
 
@@ -131,3 +132,14 @@ def test_errors_name_what_is_wrong():
         CalibratedClassifier().fit(X, y, X_cal=X[:1], y_cal=[7])
     with pytest.raises(ValueError, match="The 'method' parameter of CalibratedClassifier must be a str among"):
         CalibratedClassifier(method="platt").fit(X, y)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_isotonic_steps_are_scikit_learns(n_classes):
+    rng = np.random.default_rng(n_classes)
+    raw = 3 * rng.normal(size=(300, n_classes))  # those that are not learned from go beyond the others
+    y, weight, least = rng.integers(0, n_classes, 200), rng.uniform(0.5, 2, 200), 0.5 / 201
+    proba, steps = _softmax(raw), IsotonicRegression(y_min=least, y_max=1 - least, out_of_bounds="clip")
+    wanted = np.column_stack([steps.fit(proba[:200, k], y == k, sample_weight=weight).predict(proba[:, k]) for k in range(n_classes)])
+    wanted = np.column_stack([1 - wanted[:, 1], wanted[:, 1]]) if n_classes == 2 else wanted / wanted.sum(axis=1, keepdims=True)
+    np.testing.assert_array_equal(Isotonic().fit(raw[:200], y, weight).transform(raw), wanted)

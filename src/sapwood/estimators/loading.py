@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
+import numpy as np
+
 from sapwood.estimators.classifier import BoostingClassifier
 from sapwood.estimators.ranker import BoostingRanker
 from sapwood.estimators.regressor import BoostingRegressor
-from sapwood.estimators.saving import read
-from sapwood.model import ModelFormatError, disk
+from sapwood.estimators.saving import read_parts
+from sapwood.model import ModelFormatError, disk, file
 
 CLASSES: dict[str, type] = {cls.__name__: cls for cls in (BoostingClassifier, BoostingRegressor, BoostingRanker)}
 
@@ -28,7 +30,7 @@ def load(path: disk.Path, *, init: Any = None) -> Any:
 
     Returns
     -------
-    BoostingClassifier, BoostingRegressor, BoostingRanker or Model
+    BoostingClassifier, BoostingRegressor, BoostingRanker, Model, or what `sapwood.uncertainty` has
 
     Raises
     ------
@@ -38,6 +40,17 @@ def load(path: disk.Path, *, init: Any = None) -> Any:
         If there is none, or it cannot be read.
     """
     try:
-        return read(disk.read(path), CLASSES, init)
+        return read_file(disk.read(path), init)
     except ModelFormatError as error:
         raise ModelFormatError(f"{os.fspath(path)}: {error}") from None
+
+
+def read_file(data: bytes | np.ndarray, init: Any, depth: int = 0) -> Any:
+    """What a file holds: an estimator, a model alone, or a wrapper with the files of estimators in it."""
+    arrays, about = file.unseal(data)
+    if "wrapper" in about:
+        from sapwood.uncertainty.saving import read_wrapper  # which needs what is here
+
+        return read_wrapper(arrays, about, depth=depth)
+    file.check(arrays, about)
+    return read_parts(arrays, about, CLASSES, init, depth)

@@ -92,7 +92,7 @@ class SavedEstimator:
         if name == "init" and value is not None:
             fitted = getattr(self, "init_", None)
             if _is_ours(value):
-                return FITTED if value is fitted else {"unfitted": _unfitted(value)}
+                return FITTED if value is fitted else {"unfitted": unfitted_data(value)}
         if name == "loss" and isinstance(value, type):  # a class that has a name
             value = next((known for known, made in REGISTERED.items() if made is value), value)
         try:
@@ -150,7 +150,7 @@ def _bytes_of(init: Any, stacklevel: int, depth: int) -> bytes:
     return init.to_bytes() if isinstance(init, Model) else init._to_bytes(stacklevel, depth)
 
 
-def _unfitted(estimator: Any) -> dict[str, Any]:
+def unfitted_data(estimator: Any) -> dict[str, Any]:
     """An estimator of ours without its fit: its class and parameters."""
     name = next(own.__name__ for own in type(estimator).__mro__ if "_parameters" in vars(own))
     return {"class": name, "parameters": {key: estimator._to_data(key) for key in estimator._parameters if key not in OF_THE_MACHINE}}
@@ -158,7 +158,11 @@ def _unfitted(estimator: Any) -> dict[str, Any]:
 
 def read(data: bytes | np.ndarray, classes: dict[str, type], init: Any, depth: int = 0) -> Any:
     """What a file holds: an estimator of these classes, or a model alone."""
-    arrays, about = file.unpack(data)
+    return read_parts(*file.unpack(data), classes, init, depth)
+
+
+def read_parts(arrays: dict[str, np.ndarray], about: dict[str, Any], classes: dict[str, type], init: Any, depth: int) -> Any:
+    """The same from the parts of the file, which are checked."""
     if "estimator" in about:
         return read_estimator(arrays, about, classes, init, depth)
     return Model.from_parts(arrays, about)
@@ -173,7 +177,7 @@ def read_estimator(
         raise ModelFormatError("it holds a model, but no estimator: use Model.from_bytes")
     start = _read_init(arrays, data.get("init"), classes, init, depth)
     try:
-        estimator = _read_parameters(data, classes, start, depth)
+        estimator = read_unfitted(data, classes, start, depth)
         estimator.model_, estimator.init_ = Model.from_parts(arrays, about), start
         note_names(estimator, estimator.model_.schema)
         fitted = data.get("fitted")
@@ -205,7 +209,7 @@ def _read_init(arrays: dict[str, np.ndarray], data: Any, classes: dict[str, type
     return None
 
 
-def _read_parameters(data: dict[str, Any], classes: dict[str, type], start: Any, depth: int) -> Any:
+def read_unfitted(data: dict[str, Any], classes: dict[str, type], start: Any, depth: int) -> Any:
     """An estimator that is not fitted."""
     name, given = data.get("class"), data.get("parameters")
     if not isinstance(name, str) or name not in classes or not hasattr(classes[name], "_parameters"):
@@ -219,7 +223,7 @@ def _read_parameters(data: dict[str, Any], classes: dict[str, type], start: Any,
         if key not in known or key in OF_THE_MACHINE:
             raise ValueError(f"the parameter {key[:60]!r} is unknown to this version: upgrade Sapwood")
         if key == "init" and isinstance(own, dict) and set(own) == {"unfitted"} and isinstance(own["unfitted"], dict):
-            values[key] = _read_parameters(own["unfitted"], classes, None, depth + 1)
+            values[key] = read_unfitted(own["unfitted"], classes, None, depth + 1)
         else:
             values[key] = start if own == FITTED and key == "init" else from_data(own)
     if isinstance(values.get("init"), Unsaved) and start is not None:

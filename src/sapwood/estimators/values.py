@@ -125,7 +125,10 @@ def array_from_data(of: Any, depth: int = 0) -> np.ndarray:
     if dtype.kind == "U" and dtype.itemsize > 4 * max(1, max(map(len, values), default=0)):
         raise ValueError("an array of text is wider than its text")
     flat = np.empty(len(values), dtype=dtype)
-    flat[:] = np.array(values, dtype=np.int64) if dtype.kind in "Mm" else values
+    try:
+        flat[:] = np.array(values, dtype=np.int64) if dtype.kind in "Mm" else values
+    except OverflowError:
+        raise ValueError(f"an array of {name} has a number that is too large for it") from None
     return flat.reshape(of["shape"])
 
 

@@ -53,12 +53,24 @@ def pack(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> bytes:
     none = {name: np.empty((0, WIDE[name]) if name in WIDE else 0) for name in ARRAYS}
     full = {name: np.ascontiguousarray(arrays.get(name, none[name]), dtype=dtype) for name, (dtype, _) in ARRAYS.items()}
     full |= {name: np.ascontiguousarray(arrays[name], dtype=dtype) for name, dtype in MORE.items() if name in arrays}
-    text = json.dumps({"schema": SCHEMA, **about}, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return bytes(container.pack(full, {"sapwood": text, "sha256": checksum(full, text)}))
+    return seal(full, about)
 
 
 def unpack(data: bytes | np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """What `pack` packed, checked so that no kernel can be led astray. Arrays of uint8 become the memory of the model's."""
+    arrays, about = unseal(data)
+    check(arrays, about)
+    return arrays, about
+
+
+def seal(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> bytes:
+    """Any arrays and a document, with a checksum."""
+    text = json.dumps({"schema": SCHEMA, **about}, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return bytes(container.pack(arrays, {"sapwood": text, "sha256": checksum(arrays, text)}))
+
+
+def unseal(data: bytes | np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """What `seal` sealed: whole, and of a schema that is known; what it says is not checked yet."""
     if not isinstance(data, np.ndarray):
         data = np.frombuffer(bytearray(data), dtype=np.uint8)  # aligned, and the model's own: trees may change
     arrays, text = container.unpack(data)
@@ -74,7 +86,6 @@ def unpack(data: bytes | np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, A
             f"its schema {schema!r} is unknown to this version, which reads {SCHEMA}{': upgrade Sapwood' if newer else ''}"
         )
     _require(text.get("sha256") == checksum(arrays, document), "its checksum is another")
-    _check(arrays, about)
     return arrays, about
 
 
@@ -93,7 +104,8 @@ def _require(ok: bool, what: str) -> None:
         raise ModelFormatError(f"damaged Sapwood model: {what}")
 
 
-def _check(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
+def check(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
+    """Raise unless these are the parts of a model that no kernel stumbles over."""
     _require(set(arrays) - set(MORE) == set(ARRAYS), "it has other arrays")
     for name in set(arrays) & set(MORE):
         _require(arrays[name].dtype == MORE[name] and arrays[name].ndim == 1, f"{name} is not a list of {MORE[name]}")

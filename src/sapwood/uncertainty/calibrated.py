@@ -6,7 +6,7 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
@@ -16,11 +16,13 @@ from sapwood.checks import check_labels
 from sapwood.estimators import BoostingClassifier
 from sapwood.estimators.base import BaseBoosting
 from sapwood.estimators.sets import AUTO_EARLY_STOPPING_ROWS
+from sapwood.estimators.values import array_to_data
 from sapwood.uncertainty.calibrators import CALIBRATORS, Calibrator
 from sapwood.uncertainty.rows import Sample, draw_seed, hold_out, note_columns
+from sapwood.uncertainty.saving import SavedWrapper, read_classes
 
 
-class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class CalibratedClassifier(ClassifierMixin, SavedWrapper, MetaEstimatorMixin, BaseEstimator, in_files=True):
     """A classifier whose probabilities are corrected by rows it was not trained on.
 
     Where our estimator stops early, these are the rows that it watches: one set of held-out rows serves both.
@@ -120,6 +122,16 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raw = np.asarray(self.estimator_.decision_function(X), dtype=np.float64)
             return raw[:, None] if raw.ndim == 1 else raw
         return np.log(np.maximum(self.estimator_.predict_proba(X), np.finfo(np.float64).tiny))
+
+    def _fitted_parts(self) -> tuple[list[Any], dict[str, np.ndarray], dict[str, Any]]:
+        return [self.estimator_], self.calibrator_.to_arrays(), {"classes": array_to_data(self.classes_)}
+
+    def _set_fitted_parts(self, estimators: list[Any], arrays: dict[str, np.ndarray], data: dict[str, Any]) -> None:
+        (self.estimator_,), self.classes_ = estimators, read_classes(data)
+        if not is_classifier(self.estimator_) or not np.array_equal(self.estimator_.classes_, self.classes_):
+            raise ValueError("the estimator must be a classifier of the same classes")
+        self.calibrator_ = CALIBRATORS[self.method].from_arrays(arrays, len(self.classes_))
+        note_columns(self, self.estimator_)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

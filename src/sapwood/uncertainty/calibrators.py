@@ -23,6 +23,15 @@ class Calibrator(ABC):
     def transform(self, raw: np.ndarray) -> np.ndarray:
         """(n_rows, n_classes) float64: probabilities."""
 
+    @abstractmethod
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """What `fit` learned, as a file holds it."""
+
+    @classmethod
+    @abstractmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray], n_classes: int) -> Calibrator:
+        """What `to_arrays` gave; ValueError if it makes no sense."""
+
 
 class Temperature(Calibrator):
     """Raw predictions divided by one number, the temperature, so that the log-loss of held-out rows is the least.
@@ -53,6 +62,18 @@ class Temperature(Calibrator):
     def transform(self, raw: np.ndarray) -> np.ndarray:
         return _softmax(_as_classes(raw) / self.temperature)
 
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        return {"temperature": np.array([self.temperature])}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray], n_classes: int) -> Temperature:
+        given = arrays["temperature"]
+        if set(arrays) != {"temperature"} or given.dtype != np.float64 or given.shape != (1,) or not 0 < given[0] < np.inf:
+            raise ValueError("the temperature must be one number above 0")
+        own = cls()
+        own.temperature = float(given[0])
+        return own
+
 
 class Isotonic(Calibrator):
     """For each class a rising step function of its probability; then the rows are scaled to a sum of 1.
@@ -64,19 +85,33 @@ class Isotonic(Calibrator):
         proba = _softmax(_as_classes(raw))
         least = 0.5 / (len(y) + 1)
         classes = [1] if proba.shape[1] == 2 else range(proba.shape[1])
-        self.steps = [
-            IsotonicRegression(y_min=least, y_max=1 - least, out_of_bounds="clip").fit(proba[:, k], y == k, sample_weight=weight)
-            for k in classes
-        ]
+        found = [IsotonicRegression(y_min=least, y_max=1 - least).fit(proba[:, k], y == k, sample_weight=weight) for k in classes]
+        self.steps = [np.stack([one.X_thresholds_, one.y_thresholds_]) for one in found]  # (2, n_points) float64 each
         return self
 
     def transform(self, raw: np.ndarray) -> np.ndarray:
         proba = _softmax(_as_classes(raw))
         if len(self.steps) == 1:
-            positive = self.steps[0].predict(proba[:, 1])
+            positive = np.interp(proba[:, 1], *self.steps[0])
             return np.column_stack([1 - positive, positive])
-        mapped = np.column_stack([steps.predict(proba[:, k]) for k, steps in enumerate(self.steps)])
+        mapped = np.column_stack([np.interp(proba[:, k], *steps) for k, steps in enumerate(self.steps)])
         return mapped / mapped.sum(axis=1, keepdims=True)
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        return {f"steps_{k}": steps for k, steps in enumerate(self.steps)}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, np.ndarray], n_classes: int) -> Isotonic:
+        own = cls()
+        own.steps = [arrays[f"steps_{k}"].copy() for k in range(n_classes if n_classes > 2 else 1)]
+        if set(arrays) != set(own.to_arrays()):
+            raise ValueError("there are steps of other classes")
+        for steps in own.steps:
+            if steps.dtype != np.float64 or steps.ndim != 2 or len(steps) != 2 or not steps.size:
+                raise ValueError("steps must be points")
+            if not ((steps >= 0) & (steps <= 1)).all() or (np.diff(steps) < 0).any() or not steps[1, 0] > 0:
+                raise ValueError("steps must rise, from 0 to 1")
+        return own
 
 
 CALIBRATORS: dict[str, type[Calibrator]] = {"temperature": Temperature, "isotonic": Isotonic}

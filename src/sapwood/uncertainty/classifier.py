@@ -5,15 +5,17 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood.checks import check_labels, check_weights
 from sapwood.estimators import BoostingClassifier
+from sapwood.estimators.values import array_to_data
 from sapwood.uncertainty.conformal import PARAMETERS, BaseConformal
 from sapwood.uncertainty.rows import Sample, count_rows
+from sapwood.uncertainty.saving import read_classes
 from sapwood.uncertainty.scores import needed_weight
 
 
@@ -49,7 +51,7 @@ def _draw(proba: np.ndarray) -> np.ndarray:
 CONFORMITY = {"lac": least_ambiguous, "aps": cumulative}
 
 
-class ConformalClassifier(ClassifierMixin, BaseConformal):
+class ConformalClassifier(ClassifierMixin, BaseConformal, in_files=True):
     __doc__ = f"""Sets of classes that hold the true one as often as asked, whatever the data and the estimator.
 
     Parameters
@@ -156,6 +158,19 @@ class ConformalClassifier(ClassifierMixin, BaseConformal):
         if len(unknown):
             raise ValueError(f"{name} has classes that the estimator does not know: {unknown.tolist()[:5]}")
         return y
+
+    def _fitted_parts(self) -> tuple[list[Any], dict[str, np.ndarray], dict[str, Any]]:
+        estimators, arrays, data = super()._fitted_parts()
+        return estimators, arrays, data | {"classes": array_to_data(self.classes_)}
+
+    def _set_fitted_parts(self, estimators: list[Any], arrays: dict[str, np.ndarray], data: dict[str, Any]) -> None:
+        super()._set_fitted_parts(estimators, arrays, data)
+        self.classes_ = read_classes(data)
+        if any(len(fold.estimators) != 1 for fold in self.folds_):
+            raise ValueError("a fold has one classifier")
+        for estimator in estimators:
+            if not is_classifier(estimator) or not np.isin(estimator.classes_, self.classes_).all():
+                raise ValueError("the estimators must be classifiers of these classes")
 
     def _strata(self, sample: Sample) -> np.ndarray | None:
         return sample.y

@@ -15,6 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, St
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood.uncertainty.rows import Sample, draw_seed, folds, hold_out, note_columns
+from sapwood.uncertainty.saving import SavedWrapper
 from sapwood.uncertainty.scores import Scores
 
 PARAMETERS = """estimator : estimator, default=None
@@ -41,7 +42,7 @@ class Fold:
     scores: Scores
 
 
-class BaseConformal(MetaEstimatorMixin, BaseEstimator):
+class BaseConformal(SavedWrapper, MetaEstimatorMixin, BaseEstimator):
     """Life cycle: `_check_targets`, `_train` for each fold, `_score` of its held-out rows; then `folds_` answers for new rows."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -116,6 +117,26 @@ class BaseConformal(MetaEstimatorMixin, BaseEstimator):
         if X_cal is not None:
             return [(sample, Sample.check(*given, self._check_targets, "_cal"))]
         return [hold_out(sample, self.calibration_size, self._strata(sample), seed)]
+
+    def _fitted_parts(self) -> tuple[list[Any], dict[str, np.ndarray], dict[str, Any]]:
+        arrays: dict[str, np.ndarray] = {}
+        for k, fold in enumerate(self.folds_):
+            arrays |= {f"scores_{k}": fold.scores.values, f"weights_{k}": fold.scores.weight}
+        return [e for fold in self.folds_ for e in fold.estimators], arrays, {"folds": [len(fold.estimators) for fold in self.folds_]}
+
+    def _set_fitted_parts(self, estimators: list[Any], arrays: dict[str, np.ndarray], data: dict[str, Any]) -> None:
+        sizes = data["folds"]
+        if not isinstance(sizes, list) or not sizes or not all(type(n) is int and n > 0 for n in sizes) or sum(sizes) != len(estimators):
+            raise ValueError("folds do not cover the estimators")
+        if len(arrays) != 2 * len(sizes):
+            raise ValueError("there are scores of other folds")
+        ends = np.cumsum(sizes).tolist()
+        self.folds_ = [
+            Fold(estimators[end - n : end], Scores.of_file(arrays[f"scores_{k}"], arrays[f"weights_{k}"]))
+            for k, (n, end) in enumerate(zip(sizes, ends, strict=True))
+        ]
+        self.n_held_out_ = sum(len(fold.scores.values) for fold in self.folds_)
+        note_columns(self, estimators[0])
 
     def _clone(self) -> Any:
         return self._default() if self.estimator is None else clone(self.estimator)

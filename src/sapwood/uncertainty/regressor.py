@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
+from sklearn.base import RegressorMixin, is_regressor
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from sapwood.checks import check_numbers, check_weights
@@ -15,7 +15,7 @@ from sapwood.uncertainty.rows import Sample, count_rows
 from sapwood.uncertainty.scores import needed_weight, reach
 
 
-class ConformalRegressor(RegressorMixin, BaseConformal):
+class ConformalRegressor(RegressorMixin, BaseConformal, in_files=True):
     __doc__ = f"""Prediction intervals that cover the truth as often as asked, whatever the data and the estimator.
 
     An interval is the prediction plus and minus what held-out residuals were. With an estimator of loss="quantile" (its `quantile` is set:
@@ -83,6 +83,11 @@ class ConformalRegressor(RegressorMixin, BaseConformal):
     def _score(self, estimators: list[Any], held: Sample) -> np.ndarray:
         ends = self._ends(estimators, held.X)
         return np.maximum(ends[:, 0] - held.y, held.y - ends[:, 1])
+
+    def _set_fitted_parts(self, estimators: list[Any], arrays: dict[str, np.ndarray], data: dict[str, Any]) -> None:
+        super()._set_fitted_parts(estimators, arrays, data)
+        if not all(map(is_regressor, estimators)):
+            raise ValueError("the estimators must be regressors")
 
     def _check_targets(self, y: Any, n_rows: int, name: str) -> np.ndarray:
         return check_numbers(y if y is None else column_or_1d(y, warn=True), n_rows, name)

@@ -26,6 +26,15 @@ class Scores:
         self.weight = np.ones(len(values)) if weight is None else weight[order]
         self.up_to = np.cumsum(self.weight)
 
+    @classmethod
+    def of_file(cls, values: np.ndarray, weight: np.ndarray) -> Scores:
+        """From what a file holds; ValueError if it makes no sense."""
+        if any(one.dtype != np.float64 or one.ndim != 1 or len(one) != len(values) for one in (values, weight)) or not len(values):
+            raise ValueError("scores and their weights must be lists of numbers, as many of each")
+        if np.isnan(values).any() or not ((weight > 0) & (weight < np.inf)).all():
+            raise ValueError("scores must be numbers, and weights above 0")
+        return cls(values, weight)
+
     def below(self, values: np.ndarray) -> np.ndarray:
         """The weight of the scores below each value."""
         return np.append(0.0, self.up_to)[np.searchsorted(self.values, values)]

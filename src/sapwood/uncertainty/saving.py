@@ -1,0 +1,172 @@
+"""A wrapper as a file: the files of the estimators within, and what was learned from held-out rows."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils._param_validation import validate_parameter_constraints
+from sklearn.utils.validation import check_is_fitted
+
+from sapwood.estimators.loading import CLASSES, read_file
+from sapwood.estimators.saving import DEEPEST, SavedEstimator, read_unfitted, unfitted_data
+from sapwood.estimators.values import NotData, Unsaved, array_from_data, describe, from_data, to_data
+from sapwood.model import Model, ModelFormatError, disk, file
+
+FROZEN = {"estimator": "frozen"}  # the parameter `estimator`: the first one within, frozen
+WRAPPERS: dict[str, type[SavedWrapper]] = {}
+
+
+class SavedWrapper:
+    """What wrappers need to be saved and loaded. A class that has files of its own says so: `class Name(SavedWrapper, in_files=True)`.
+
+    Subclasses write `_fitted_parts`, and `_set_fitted_parts` that takes them back.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
+
+    def __init_subclass__(cls, in_files: bool = False, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if in_files:
+            WRAPPERS[cls.__name__] = cls
+
+    def save(self, path: disk.Path) -> None:
+        """Write the fitted wrapper, with the estimators in it, to a file that `sapwood.load` reads: data only, nothing that could run.
+
+        The estimators must be Sapwood's, and so must be what they start from (`init`). Parameters that are not data (a splitter, a
+        generator) cannot be in the file; a warning names them, and predictions do not need them.
+
+        Parameters
+        ----------
+        path : str or path
+        """
+        disk.write(path, self._to_bytes(stacklevel=3))
+
+    def to_bytes(self) -> bytes:
+        """What `save` writes."""
+        return self._to_bytes(stacklevel=3)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Any:
+        """The wrapper that `to_bytes` wrote. A subclass reads the files of what it is derived from."""
+        arrays, about = file.unseal(data)
+        if "wrapper" not in about:
+            raise ModelFormatError("it holds no wrapper: use sapwood.load")
+        return read_wrapper(arrays, about, {own.__name__: cls for own in cls.__mro__ if own.__name__ in WRAPPERS})
+
+    @abstractmethod
+    def _fitted_parts(self) -> tuple[list[Any], dict[str, np.ndarray], dict[str, Any]]:
+        """The estimators within, what was learned, and plain data about both."""
+
+    @abstractmethod
+    def _set_fitted_parts(self, estimators: list[Any], arrays: dict[str, np.ndarray], data: dict[str, Any]) -> None:
+        """Take what `_fitted_parts` gave; ValueError if it makes no sense."""
+
+    def _to_bytes(self, stacklevel: int, depth: int = 0) -> bytes:
+        check_is_fitted(self)
+        estimators, arrays, fitted = self._fitted_parts()
+        own = wrapper_data(self)
+        if depth >= DEEPEST:
+            raise ValueError(f"more than {DEEPEST} estimators within each other cannot be saved")
+        for number, estimator in enumerate(estimators):
+            bare = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+            foreign = _foreign(bare)
+            if foreign is not None:
+                raise ValueError(
+                    f"{type(self).__name__} with {describe(foreign)} in it cannot be saved: only estimators of Sapwood can be in its file"
+                )
+            arrays[f"estimator_{number}"] = np.frombuffer(bare._to_bytes(stacklevel + 1, depth + 1), dtype=np.uint8)
+        lost = [f"{name}={data['unsaved']}" for name, data in own["parameters"].items() if isinstance(data, dict) and "unsaved" in data]
+        if lost:
+            text = f"{', '.join(lost)} cannot be saved: set it again on the loaded wrapper before you fit it again"
+            warnings.warn(text, UserWarning, stacklevel=stacklevel)
+        return file.seal(arrays, {"wrapper": {**own, "fitted": fitted}})
+
+
+def _foreign(estimator: Any) -> Any:
+    """What an estimator is, or starts from, if that is not ours: a fold has one of its own, so it cannot be given again to `load`."""
+    while isinstance(estimator, SavedEstimator):
+        estimator = estimator.init_
+    return None if estimator is None or isinstance(estimator, Model | SavedWrapper) else estimator
+
+
+def wrapper_data(wrapper: SavedWrapper) -> dict[str, Any]:
+    """A wrapper without its fit: its class and parameters."""
+    cls: Any = next(own for own in type(wrapper).__mro__ if WRAPPERS.get(own.__name__) is own)
+    return {"class": cls.__name__, "parameters": {name: _parameter(name, getattr(wrapper, name)) for name in cls._get_param_names()}}
+
+
+def _parameter(name: str, value: Any) -> Any:
+    if name == "estimator" and isinstance(value, FrozenEstimator):
+        return FROZEN
+    if name == "estimator" and isinstance(value, SavedEstimator):
+        return {"unfitted": unfitted_data(value)}
+    if name == "estimator" and isinstance(value, SavedWrapper):
+        return {"wrapper": wrapper_data(value)}
+    try:
+        return to_data(value)
+    except NotData as what:
+        return {"unsaved": str(what)}
+
+
+def read_wrapper(arrays: dict[str, np.ndarray], about: dict[str, Any], classes: dict[str, type] | None = None, depth: int = 0) -> Any:
+    """A wrapper from the parts of its file; ModelFormatError if they make no sense."""
+    data, learned = about["wrapper"], dict(arrays)
+    try:
+        if not isinstance(data, dict) or not isinstance(data.get("fitted"), dict):
+            raise ValueError("it is not described")
+        if depth >= DEEPEST:
+            raise ValueError(f"more than {DEEPEST} estimators lie within each other")
+        estimators: list[Any] = []
+        while (own := learned.pop(f"estimator_{len(estimators)}", None)) is not None:
+            if own.dtype != np.uint8 or own.ndim != 1:
+                raise ValueError("an estimator is no list of bytes")
+            estimators.append(read_file(own.copy(), None, depth + 1))
+        if not estimators or any(isinstance(estimator, Model) for estimator in estimators):
+            raise ValueError("there is no estimator in it, or only a model")
+        wrapper = _read_unfitted(data, WRAPPERS if classes is None else classes, estimators, depth)
+        wrapper._set_fitted_parts(estimators, learned, data["fitted"])
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        if isinstance(error, ModelFormatError):
+            raise
+        raise ModelFormatError(f"damaged Sapwood model: its wrapper: {error}") from None
+    return wrapper
+
+
+def _read_unfitted(data: Any, classes: dict[str, Any], estimators: list[Any], depth: int) -> Any:
+    name, given = data.get("class"), data.get("parameters")
+    if not isinstance(name, str) or name not in classes:
+        raise ValueError(f"the class {name!r} is unknown, or not the one that is asked for")
+    if not isinstance(given, dict) or depth > DEEPEST:
+        raise ValueError("it has no parameters")
+    cls = classes[name]
+    values = {key: _read_parameter(key, own, estimators, depth) for key, own in given.items()}
+    unknown = set(values) - set(cls._get_param_names())
+    if unknown:
+        raise ValueError(f"the parameter {min(unknown)[:60]!r} is unknown to this version: upgrade Sapwood")
+    # As `fit` would, so that nothing stands where predictions need something else.
+    saved = {key: value for key, value in values.items() if not isinstance(value, Unsaved)}
+    validate_parameter_constraints(cls._parameter_constraints, saved, name)
+    return cls(**values)
+
+
+def _read_parameter(name: str, data: Any, estimators: list[Any], depth: int) -> Any:
+    if name == "estimator" and isinstance(data, dict):
+        if data == FROZEN and estimators:
+            return FrozenEstimator(estimators[0])
+        if set(data) == {"unfitted"} and isinstance(data["unfitted"], dict):
+            return read_unfitted(data["unfitted"], CLASSES, None, depth + 1)
+        if set(data) == {"wrapper"} and isinstance(data["wrapper"], dict):
+            return _read_unfitted(data["wrapper"], WRAPPERS, [], depth + 1)
+    return from_data(data)
+
+
+def read_classes(data: dict[str, Any]) -> np.ndarray:
+    """(n_classes,), ascending."""
+    classes = array_from_data(data["classes"])
+    if classes.ndim != 1 or not len(classes) or not np.array_equal(np.unique(classes), classes):
+        raise ValueError("classes must be a list, and ascend")
+    return classes
