@@ -13,8 +13,7 @@ from tests.model.plain_reader import BinaryModel
 from sapwood import Model, ModelFormatError
 from sapwood.data.columns import Column, ColumnError, Schema
 from sapwood.data.tables import FrameTable
-from sapwood.estimators.loading import CLASSES
-from sapwood.estimators.saving import read
+from sapwood.estimators.loading import read_file
 from sapwood.model.explain import TreeExplainer
 
 TIMES = 10  # of the file's size may be allocated,
@@ -27,7 +26,7 @@ class Finding(Exception):
 
 
 def load(data: bytes) -> Any:
-    return read(data, CLASSES, None)
+    return read_file(data, None)
 
 
 def judge(data: bytes, good: Any = None) -> str:

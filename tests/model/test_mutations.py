@@ -38,7 +38,7 @@ class TestTheJudge:
     """It can find something."""
 
     def test_an_error_of_another_kind(self, monkeypatch):
-        monkeypatch.setattr("fuzz.judge.read", lambda *args: {}["key"])
+        monkeypatch.setattr("fuzz.judge.read_file", lambda *args: {}["key"])
         with pytest.raises(Finding, match="KeyError while loading"):
             judge(SEEDS[0])
 
@@ -47,7 +47,7 @@ class TestTheJudge:
             np.zeros(10_000_000)
             raise ModelFormatError
 
-        monkeypatch.setattr("fuzz.judge.read", hungry)
+        monkeypatch.setattr("fuzz.judge.read_file", hungry)
         with pytest.raises(Finding, match="bytes were allocated"):
             judge(SEEDS[0])
 

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from sapwood.estimators.base import BaseBoosting
 
 
-def fit(estimator: BaseBoosting, given: Given, given_validation: Given, watching: Watching, start: Start) -> None:
+def fit(e: BaseBoosting, given: Given, given_validation: Given, watching: Watching, start: Start) -> None:
     """Train an estimator whose parameters are checked."""
-    e, n_threads, n_rounds = estimator, resolve_threads(estimator.n_jobs), start.rounds(estimator.max_iter)
+    n_threads, n_rounds = resolve_threads(e.n_jobs), start.rounds(e.max_iter)
     sets = read_sets(e, given, given_validation, watching, start)
     part, loss, seed = sets.train, sets.loss, sets.seed
     features = Features(part.table.n_features, sets.schema.names, given.X, e.feature_spec)
