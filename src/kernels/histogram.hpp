@@ -7,6 +7,8 @@
 
 #include "fixed.hpp"
 #include "hash.hpp"
+#include "inverted.hpp"
+#include "short_lists.hpp"
 
 namespace sapwood {
 inline void prefetch(const void* p) { __builtin_prefetch(p, 0, 3); }
@@ -205,8 +207,6 @@ struct AddPacked {
   Word value(Pair r) const { return uint64_t(pack(r)); }
 };
 
-inline constexpr int64_t kPackedBeside = 1024;  // bins beside the rows above which to unpack their sums costs more than packing saves
-
 // Adds each row's value to the bins listed beside it.
 //   begin   (n_rows + 1,) uint32: where the list of a row begins     IN
 //   beside  bins                                                     IN
@@ -223,6 +223,73 @@ void add_beside(const uint32_t* begin, const uint32_t* beside, const uint32_t* r
     if (rows && i + kAhead < n) prefetch(beside + begin[rows[i + kAhead]]);
     const auto value = add.value(records[i]);
     for (uint32_t k = begin[row], end = begin[row + 1]; k < end; ++k) cells[beside[k]] += value;
+  }
+}
+
+// The same from short lists: there is a cell for their filler, too.
+template <class Add>
+void add_short(const ShortLists& lists, const uint32_t* rows, uint32_t first, const void* records_, int64_t n, const Format& format,
+               void* cells_) {
+  const Add add(format);
+  auto* cells = static_cast<typename Add::Word*>(cells_);
+  auto* records = static_cast<const typename Add::Record*>(records_);
+  const uint32_t* begin = lists.begin.data();
+  const uint64_t* words = lists.words.data();
+  for (int64_t i = 0; i < n; ++i) {
+    const uint32_t row = rows ? rows[i] : first + uint32_t(i);
+    if (rows && i + 2 * kAhead < n) prefetch(begin + rows[i + 2 * kAhead]);
+    if (rows && i + kAhead < n) prefetch(words + begin[rows[i + kAhead]]);
+    const auto value = add.value(records[i]);
+    for (uint32_t k = begin[row], end = begin[row + 1]; k < end; ++k) {
+      const uint64_t word = words[k];
+      cells[uint16_t(word)] += value;
+      cells[uint16_t(word >> 16)] += value;
+      cells[uint16_t(word >> 32)] += value;
+      cells[word >> 48] += value;
+    }
+  }
+}
+
+inline void add_short_any(const ShortLists& lists, const uint32_t* rows, uint32_t first, const void* records, int64_t n,
+                          const Format& format, bool packed, void* cells) {
+  if (packed) return add_short<AddPacked>(lists, rows, first, records, n, format, cells);
+  switch (format.mode) {
+    case Mode::kNarrow: return add_short<AddNarrowCell>(lists, rows, first, records, n, format, cells);
+    case Mode::kWide: return add_short<AddWide>(lists, rows, first, records, n, format, cells);
+    case Mode::kSingle: return add_short<AddSingle>(lists, rows, first, records, n, format, cells);
+  }
+}
+
+// The same for a tile of rows, bin by bin.
+//   records  of the tile's rows   IN
+template <class Add>
+void add_tile(const Inverted& inverted, int64_t tile, uint32_t first, const void* records_, int64_t n, const Format& format, void* cells_) {
+  const Add add(format);
+  using Word = typename Add::Word;
+  auto* cells = static_cast<Word*>(cells_);
+  auto* records = static_cast<const typename Add::Record*>(records_);
+  Word values[kTileRows];
+  for (int64_t i = 0; i < n; ++i) values[i] = add.value(records[i]);
+  for (int64_t b = 0; b < inverted.n_bins(); ++b) {
+    inverted.visit_in(tile, b, [&](const uint32_t* rows, const uint32_t* end) {
+      Word x = cells[b], y{};  // two chains of adds
+      for (; rows + 1 < end; rows += 2) {
+        x += values[rows[0] - first];
+        y += values[rows[1] - first];
+      }
+      if (rows < end) x += values[rows[0] - first];
+      cells[b] = x + y;
+    });
+  }
+}
+
+inline void add_tile_any(const Inverted& inverted, int64_t tile, uint32_t first, const void* records, int64_t n, const Format& format,
+                         bool packed, void* cells) {
+  if (packed) return add_tile<AddPacked>(inverted, tile, first, records, n, format, cells);
+  switch (format.mode) {
+    case Mode::kNarrow: return add_tile<AddNarrowCell>(inverted, tile, first, records, n, format, cells);
+    case Mode::kWide: return add_tile<AddWide>(inverted, tile, first, records, n, format, cells);
+    case Mode::kSingle: return add_tile<AddSingle>(inverted, tile, first, records, n, format, cells);
   }
 }
 

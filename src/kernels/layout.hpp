@@ -90,6 +90,7 @@ struct Layout {
   std::vector<int32_t> missing_bin;    // (n_features,): where missing values fall, seen in training or not
   std::vector<uint32_t> member_begin;  // (n_units + 1,): of each unit's features among the members
   std::vector<uint32_t> beside_unit;   // of each bin beside the rows
+  std::vector<uint32_t> unit_begin;    // (n_units + 1,): of each unit's cells
   int64_t n_cells = 0;
 
   // A unit is what is searched for splits at once: a column, or a feature beside the rows.

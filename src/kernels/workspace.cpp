@@ -33,8 +33,15 @@ Workspace::Workspace(Layout layout, std::vector<Page> pages, int n_threads, int6
   for (auto& buffer : row_buffers_) buffer = Buffer(size_t(n_rows_) * sizeof(uint32_t));
   max_slots_ = std::max<int64_t>(4, max_histogram_bytes / ((layout_.n_cells + 1) * 16));
   scratch_.resize(n_threads_);
+  constrain({});
   make_columns();
   if (layout_.any_beside()) make_inverted();
+}
+
+void Workspace::constrain(Extras extras) {
+  GrowingTree::constrain(std::move(extras));
+  lone_ = LoneCells(layout_, extras_);
+  few_rows_ = lone_.all() && layout_.n_cells <= kFewCells && searches_lone(nullptr) ? 0 : kFewRows;
 }
 
 void Workspace::start(void* records, const Format& format, const Rules& rules, int max_depth, uint64_t key, const uint8_t* allowed,

@@ -9,7 +9,9 @@
 #include "fixed.hpp"
 #include "growing.hpp"
 #include "histogram.hpp"
+#include "inverted.hpp"
 #include "layout.hpp"
+#include "lone.hpp"
 #include "splits.hpp"
 
 namespace sapwood {
@@ -36,6 +38,8 @@ class Buffer {
 class Workspace : public GrowingTree {
  public:
   Workspace(Layout layout, std::vector<Page> pages, int n_threads, int64_t max_histogram_bytes);
+
+  void constrain(Extras extras);
 
   // Takes the records of a new tree, (n_rows,) of 4 or 8 bytes, which it may change; finds the root's best split.
   //   sample  global ids of the rows to grow on, ascending; null for all
@@ -64,6 +68,7 @@ class Workspace : public GrowingTree {
 
  private:
   static constexpr int64_t kSerialWork = 40000;  // (row, feature) pairs below which threads cost more than they bring
+  static constexpr int64_t kFewCells = 2048;     // of features of two bins, that are searched sooner than a few rows are read
   static constexpr int kAllRecords = 2;          // the buffer that has the records of all rows in their order
   using Marks = std::vector<uint64_t>;           // a bit for each row of a page
   struct Range {
@@ -125,7 +130,12 @@ class Workspace : public GrowingTree {
   Sums sum_rows() const;
   int take_slot(int node);
   void release_slot(int node);
-  bool is_small(int node) const { return nodes_[node].sums.count <= kFewRows && !extras_.joint; }
+  bool is_small(int node) const { return nodes_[node].sums.count <= few_rows_ && !extras_.joint; }
+  // Whether features of two bins can be searched together.
+  bool searches_lone(const uint8_t* allowed) const {
+    return !allowed && !extras_.shape_values() && extras_.weights.empty() && extras_.score_noise == 0;
+  }
+  void find_lone(int node, int first_unit, int last_unit, Split& best) const;
   void read_rows(int node, int group, FewRows& out) const;
   void make_scratch(int n);
   void add_to_histogram(Scratch& scratch, int slot, bool alone, size_t page, int group, const uint32_t* rows, uint32_t first,
@@ -137,8 +147,12 @@ class Workspace : public GrowingTree {
   void find_joint_split(const std::vector<std::pair<int, int>>& work, const uint8_t* allowed, int first_child);
   void find_joint(const std::vector<int>& nodes, uint32_t feature, int first_child, Split& split) const;
   Bins bins_of(uint32_t feature) const;
+  // The cells of a feature in a node that has a histogram.
+  const int64_t* cells_of(int node, uint32_t feature) const {
+    return cells(nodes_[node].histogram) + int64_t(layout_.cell(int(feature))) * format_.words();
+  }
   Sums sum_bins_of(int node, uint32_t feature, Candidates& c) const;
-  void subtract_unit(int unit, int parent, int child) const;
+  void subtract_units(int first, int last, int parent, int child) const;
 
   Layout layout_;
   std::vector<Page> pages_;
@@ -150,12 +164,9 @@ class Workspace : public GrowingTree {
   std::vector<Range> ranges_;                  // (n_nodes, n_pages)
   Buffer row_buffers_[2];
   Buffer spare_records_[2];
-  std::vector<Buffer> columns_;  // of each page: (n_columns, n_rows), for large pages; see column()
-  // Of a page: the rows of bin b beside the rows are rows[begin[b]] to rows[begin[b + 1] - 1].
-  struct Inverted {
-    std::vector<uint32_t> begin, rows;
-  };
-  std::vector<Inverted> inverted_;
+  std::vector<Buffer> columns_;                // of each page: (n_columns, n_rows), for large pages; see column()
+  std::vector<Inverted> inverted_;             // of each page, where some bins lie beside the rows
+  std::vector<ShortLists> short_lists_;        // of each page, where these are few
   int64_t mean_list_ = 0;                      // bins beside a row, about
   char* record_buffers_[3] = {};               // the last: of all rows, in their order, where some bins lie beside the rows
   std::map<int, std::vector<Marks>> members_;  // of nodes that have no list of rows; see take_apart
@@ -163,6 +174,8 @@ class Workspace : public GrowingTree {
   std::vector<int> free_slots_;
   int64_t max_slots_;
   std::vector<Scratch> scratch_;
+  LoneCells lone_;
+  int64_t few_rows_ = kFewRows;  // up to which a node is searched row by row
 };
 
 }  // namespace sapwood

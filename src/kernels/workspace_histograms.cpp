@@ -11,6 +11,7 @@ namespace sapwood {
 namespace {
 
 constexpr int64_t kClear = 1 << 17;  // bytes cleared at a time
+constexpr int64_t kListedWork = 4;   // of adding to a bin beside the rows: so many times that of adding to a column
 
 void lock(std::atomic_flag& flag) {
   for (int spin = 0; flag.test_and_set(std::memory_order_acquire); ++spin) {
@@ -44,7 +45,7 @@ int Workspace::take_slot(int node) {
   }
   if (free_slots_.empty()) {
     slots_.push_back(std::make_unique<Slot>());
-    slots_.back()->cells = Buffer(size_t(layout_.n_cells + 1) * 16);
+    slots_.back()->cells = Buffer(size_t(layout_.n_cells + 4) * 16);  // LoneCells looks past the end
     free_slots_.push_back(int(slots_.size()) - 1);
   }
   const int slot = free_slots_.back();
@@ -101,11 +102,13 @@ void Workspace::flush(Scratch& scratch, bool alone) {
     if (!alone) target.locks[segment].clear(std::memory_order_release);
   }
   // What the padding counted: another tree's cells may have another size, and lie where it is.
-  if (packed && !beside) {
+  if (packed && beside) {
+    from[last - first] = 0;
+  } else if (packed) {
     for (int c = std::min(layout_.width, layout_.n_columns() - group * layout_.width); c < layout_.padded_width(); ++c) {
       from[c * kColumnWords] = 0;
     }
-  } else if (!beside) {
+  } else {
     std::fill_n(from + layout_.n_cells * format_.words(), format_.words(), 0);
   }
   scratch.n_pending = 0;
@@ -127,6 +130,9 @@ void Workspace::add_to_histogram(Scratch& scratch, int slot, bool alone, size_t 
   }
   if (beside) {
     int64_t* cells = static_cast<int64_t*>(table) + (packed ? 0 : int64_t(layout_.beside_begin()) * format_.words());
+    const int64_t tile = rows ? -1 : inverted_[page].tile(first, n);
+    if (tile >= 0) return add_tile_any(inverted_[page], tile, first, records, n, format_, packed, cells);
+    if (!short_lists_.empty()) return add_short_any(short_lists_[page], rows, first, records, n, format_, packed, cells);
     return add_beside_any(p.begin, p.beside, rows, first, records, n, format_, packed, cells);
   }
   const uint8_t* bins = p.bins + size_t(group) * p.n_rows * layout_.stride;
@@ -140,7 +146,7 @@ void Workspace::build_histograms(std::vector<Job>& jobs) {
     int64_t first_task;
     int node, slot, group;
     size_t page;
-    bool implicit;
+    int64_t block;  // rows of a task
   };
   std::vector<Part> parts;
   int64_t n_tasks = 0, work = 0;
@@ -152,9 +158,11 @@ void Workspace::build_histograms(std::vector<Job>& jobs) {
         for (size_t p = 0; p < pages_.size(); ++p) {
           const Range r = range(node, p);
           if (r.begin == r.end) continue;
-          parts.push_back({n_tasks, node, slot, group, p, implicit(node)});
-          n_tasks += (r.end - r.begin + kBlockRows - 1) / kBlockRows;
-          work += (r.end - r.begin) * (group < layout_.n_groups ? layout_.width : mean_list_);
+          const int64_t n = r.end - r.begin,
+                        block = implicit(node) ? kTileRows : std::clamp<int64_t>(n / (2 * n_threads_), 256, kBlockRows);
+          parts.push_back({n_tasks, node, slot, group, p, block});
+          n_tasks += (n + block - 1) / block;
+          work += n * (group < layout_.n_groups ? layout_.width : kListedWork * mean_list_);
         }
       }
     }
@@ -168,10 +176,11 @@ void Workspace::build_histograms(std::vector<Job>& jobs) {
       const Part& part =
           *(std::upper_bound(parts.begin(), parts.end(), task, [](int64_t t, const Part& q) { return t < q.first_task; }) - 1);
       const Range r = range(part.node, part.page);
-      const int64_t first = r.begin + (task - part.first_task) * kBlockRows, n = std::min<int64_t>(kBlockRows, r.end - first);
+      const int64_t first = r.begin + (task - part.first_task) * part.block, n = std::min(part.block, r.end - first);
       const int buffer = nodes_[part.node].buffer;
-      add_to_histogram(scratch, part.slot, n_threads == 1, part.page, part.group, part.implicit ? nullptr : rows(buffer, part.page) + first,
-                       uint32_t(first), records(buffer, part.page) + first * record_size_, n);
+      add_to_histogram(scratch, part.slot, n_threads == 1, part.page, part.group,
+                       implicit(part.node) ? nullptr : rows(buffer, part.page) + first, uint32_t(first),
+                       records(buffer, part.page) + first * record_size_, n);
     }
     flush(scratch, n_threads == 1);
   });

@@ -19,21 +19,10 @@ constexpr int64_t kApart = 4;              // times as many rows as leave it mus
 // To find the side of each row of a node in its list costs far more than to look up a bit; to set the bits takes the few rows that a bin
 // has. So what lies beside the rows is kept by bin, too.
 void Workspace::make_inverted() {
-  inverted_.resize(pages_.size());
-  for (size_t p = 0; p < pages_.size(); ++p) {
-    const Page& page = pages_[p];
-    auto& [begin, rows] = inverted_[p];
-    begin.assign(size_t(layout_.places.n_beside) + 1, 0);
-    const uint32_t n = page.begin[page.n_rows];
-    for (uint32_t k = 0; k < n; ++k) ++begin[page.beside[k] + 1];
-    for (size_t b = 1; b < begin.size(); ++b) begin[b] += begin[b - 1];
-    rows.resize(n);
-    for (int64_t row = 0; row < page.n_rows; ++row) {
-      for (uint32_t k = page.begin[row]; k < page.begin[row + 1]; ++k) rows[begin[page.beside[k]]++] = uint32_t(row);
-    }
-    for (size_t b = begin.size() - 1; b > 0; --b) begin[b] = begin[b - 1];
-    begin[0] = 0;
-    mean_list_ += n;
+  for (const Page& page : pages_) {
+    inverted_.emplace_back(page, layout_.places.n_beside, n_threads_);
+    if (layout_.places.n_beside <= kPackedBeside) short_lists_.emplace_back(page, uint16_t(layout_.places.n_beside));
+    mean_list_ += page.begin[page.n_rows];
   }
   mean_list_ = mean_list_ / std::max<int64_t>(1, n_rows_) + 1;
 }
@@ -41,17 +30,18 @@ void Workspace::make_inverted() {
 // A bit for each row of a page that does not go the way of the feature's common bin; nothing where looking through the lists of a node's
 // rows is less work.
 Workspace::Marks Workspace::mark_rows(size_t page, const Place& place, const Sides& sides, int64_t n_node) const {
-  const auto& [begin, rows] = inverted_[page];
   const int64_t n_words = (pages_[page].n_rows + 63) / 64;
   int64_t work = n_words / 4;
   for (int b = 0; b < place.n_stored; ++b) {
-    if (sides.left[b] != sides.common) work += begin[place.first + b + 1] - begin[place.first + b];
+    if (sides.left[b] != sides.common) work += inverted_[page].count(place.first + b);
   }
   if (work > 4 * n_node) return {};
   Marks marks(n_words);
   for (int b = 0; b < place.n_stored; ++b) {
     if (sides.left[b] == sides.common) continue;
-    for (uint32_t k = begin[place.first + b]; k < begin[place.first + b + 1]; ++k) marks[rows[k] >> 6] |= uint64_t(1) << (rows[k] & 63);
+    inverted_[page].visit(place.first + b, [&](const uint32_t* row, const uint32_t* end) {
+      for (; row < end; ++row) marks[*row >> 6] |= uint64_t(1) << (*row & 63);
+    });
   }
   return marks;
 }
@@ -97,15 +87,14 @@ bool Workspace::take_apart(Job& job) {
   const Place& place = layout_.places.of[node.split.feature];
   if (place.column != kBeside || !sample_.empty()) return false;
   auto visit_leaving = [&](size_t page, auto&& f) {
-    const std::vector<uint32_t>& begin = inverted_[page].begin;
     for (int b = 0; b < place.n_stored; ++b) {
-      if (job.sides.left[b] != job.sides.common) f(begin[place.first + b], begin[place.first + b + 1]);
+      if (job.sides.left[b] != job.sides.common) inverted_[page].visit(place.first + b, f);
     }
   };
   int64_t n_node = 0, n_leaving = 0;  // the latter with rows of other nodes
   for (size_t p = 0; p < pages_.size(); ++p) {
     n_node += range(job.node, p).end - range(job.node, p).begin;
-    visit_leaving(p, [&](uint32_t begin, uint32_t end) { n_leaving += end - begin; });
+    visit_leaving(p, [&](const uint32_t* rows, const uint32_t* end) { n_leaving += end - rows; });
   }
   if (n_node < kFewestApart || kApart * n_leaving > n_node) return false;
   std::vector<Marks> members(pages_.size());
@@ -125,9 +114,9 @@ bool Workspace::take_apart(Job& job) {
       using Record = decltype(record);
       auto* from = reinterpret_cast<const Record*>(records(kAllRecords, p));
       auto* to = reinterpret_cast<Record*>(records(buffer, p));
-      visit_leaving(p, [&](uint32_t begin, uint32_t end) {
-        for (uint32_t k = begin; k < end; ++k) {
-          const uint32_t row = inverted_[p].rows[k];
+      visit_leaving(p, [&](const uint32_t* leaving, const uint32_t* end) {
+        for (; leaving < end; ++leaving) {
+          const uint32_t row = *leaving;
           const uint64_t bit = uint64_t(1) << (row & 63);
           if (!(members[p][row >> 6] & bit)) continue;
           members[p][row >> 6] ^= bit;

@@ -32,12 +32,39 @@ void Workspace::read_rows(int node, int group, FewRows& out) const {
   }
 }
 
-// Searches one small node after the other, unit by unit.
+// Searches one node after the other, unit by unit.
 class Workspace::Search {
  public:
-  explicit Search(const Workspace& workspace) : w_(workspace) {}
+  // allowed: see advance
+  Search(const Workspace& workspace, const uint8_t* allowed, int first_child)
+      : w_(workspace), allowed_(allowed), first_child_(first_child) {}
 
-  // Adds the node's rows to the cells of a unit; `last` is the end of the units this thread will ask for next.
+  // Keeps the best split of a node on the features of a unit if it is better than `top`; `last` is the end of the units to be asked for
+  // next.
+  void unit(int node, int unit, int last, Split& top) {
+    const Layout& layout = w_.layout_;
+    const uint32_t *first = &layout.places.members[layout.member_begin[unit]], *end = &layout.places.members[layout.member_begin[unit + 1]];
+    auto may = [&](uint32_t f) { return !allowed_ || allowed_[size_t(node - first_child_) * layout.n_features + f]; };
+    if (std::none_of(first, end, may)) return;
+    const bool small = w_.is_small(node);
+    if (small) fill(node, unit, last);
+    for (const uint32_t* f = first; f < end; ++f) {
+      if (!may(*f)) continue;
+      const Bins bins = w_.bins_of(*f);
+      Split split;
+      if (small) {
+        scan_few(cells_, bins.place.column == kBeside ? 0 : bins.place.first, bins, w_.format_, w_.sought(node, *f), split);
+      } else {
+        scan_bins(w_.cells_of(node, *f), bins, w_.format_, w_.sought(node, *f), split);
+      }
+      split.feature = int(*f);
+      w_.compare(split, node, top);
+    }
+    if (small) cells_.clear();
+  }
+
+ private:
+  // Adds the rows of a small node to the cells of a unit.
   void fill(int node, int unit, int last) {
     const Layout& layout = w_.layout_;
     const bool beside = unit >= layout.n_columns();
@@ -54,13 +81,10 @@ class Workspace::Search {
       for (int i = 0; i < rows_.n; ++i) add(rows_.bins[i][column], i);
     }
   }
-  FewCells cells;
-
- private:
   struct Found {
     uint8_t code, row;
   };
-  void add(uint8_t code, int row) { cells.add(code, rows_.g[row], rows_.word[row]); }
+  void add(uint8_t code, int row) { cells_.add(code, rows_.g[row], rows_.word[row]); }
 
   // Sorts what lies beside the rows by unit, for the units [first, last).
   void collect(int first, int last) {
@@ -85,6 +109,9 @@ class Workspace::Search {
   }
 
   const Workspace& w_;
+  const uint8_t* allowed_;
+  int first_child_;
+  FewCells cells_;
   FewRows rows_;
   int node_ = -1, group_ = -1;   // whose rows these are
   int first_ = 0, last_ = 0;     // units that were collected
@@ -96,18 +123,26 @@ Bins Workspace::bins_of(uint32_t feature) const {
   return {layout_.places.of[feature], layout_.n_bins[feature] - layout_.missing[feature], bool(layout_.missing[feature])};
 }
 
-// Turns the parent's histogram of a unit into the other child's.
-void Workspace::subtract_unit(int unit, int parent, int child) const {
-  const int feature = int(layout_.places.members[layout_.member_begin[unit]]), words = format_.words();
-  const int64_t from = unit < layout_.n_columns() ? layout_.column_begin[unit] : layout_.cell(feature);
-  const int64_t to = unit < layout_.n_columns() ? layout_.column_begin[unit + 1] : from + layout_.places.of[feature].n_stored;
-  subtract_words(cells(nodes_[parent].histogram) + from * words, cells(nodes_[child].histogram) + from * words, (to - from) * words);
+// Turns the parent's histogram of some units into the other child's.
+void Workspace::subtract_units(int first, int last, int parent, int child) const {
+  const int64_t from = int64_t(layout_.unit_begin[first]) * format_.words(), to = int64_t(layout_.unit_begin[last]) * format_.words();
+  subtract_words(cells(nodes_[parent].histogram) + from, cells(nodes_[child].histogram) + from, to - from);
+}
+
+// Keeps the best split of a node on some units of features of two bins if it is better than `best`.
+void Workspace::find_lone(int node, int first_unit, int last_unit, Split& best) const {
+  const int64_t first = layout_.unit_begin[first_unit], last = layout_.unit_begin[last_unit];
+  const int feature = lone_.best(cells(nodes_[node].histogram), first, last, format_, rules_, nodes_[node].sums);
+  if (feature < 0) return;
+  Split split;
+  scan_bins(cells_of(node, uint32_t(feature)), bins_of(uint32_t(feature)), format_, sought(node, uint32_t(feature)), split);
+  split.feature = feature;
+  compare(split, node, best);
 }
 
 // Sums a feature's bins in a node that has a histogram; returns those of the missing one.
 Sums Workspace::sum_bins_of(int node, uint32_t feature, Candidates& c) const {
-  const int64_t* at = cells(nodes_[node].histogram) + int64_t(layout_.cell(int(feature))) * format_.words();
-  return sum_bins(at, bins_of(feature), format_, nodes_[node].sums, c);
+  return sum_bins(cells_of(node, feature), bins_of(feature), format_, nodes_[node].sums, c);
 }
 
 // The best split of several nodes on one feature. Its levels are put in order by what they sum up to in all of them.
@@ -165,7 +200,7 @@ void Workspace::find_joint_split(const std::vector<std::pair<int, int>>& work, c
   parallel(n_threads, layout_.n_units(), [&](int participant, Tasks& tasks) {
     for (int64_t unit; (unit = tasks.claim()) >= 0;) {
       for (auto [child, sibling] : work) {
-        if (sibling >= 0) subtract_unit(int(unit), sibling, child);
+        if (sibling >= 0) subtract_units(int(unit), int(unit) + 1, sibling, child);
       }
       for (uint32_t m = layout_.member_begin[unit]; m < layout_.member_begin[unit + 1]; ++m) {
         const uint32_t f = layout_.places.members[m];
@@ -205,7 +240,7 @@ void Workspace::find_joint_split(const std::vector<std::pair<int, int>>& work, c
 void Workspace::find_splits(const std::vector<std::pair<int, int>>& work, const uint8_t* allowed, int first_child) {
   if (work.empty()) return;
   if (extras_.joint) return find_joint_split(work, allowed, first_child);
-  const int n_features = layout_.n_features, n_units = layout_.n_units(), words = format_.words();
+  const int n_units = layout_.n_units();
   int64_t n_bins_all = 0;  // to look at, roughly
   for (auto [child, sibling] : work) {
     n_bins_all += is_small(child) ? nodes_[child].sums.count * (layout_.n_columns() + mean_list_) + n_units : layout_.n_cells;
@@ -215,39 +250,27 @@ void Workspace::find_splits(const std::vector<std::pair<int, int>>& work, const 
   const int per_task = n_threads == 1 ? n_units : std::max(1, std::min(n_units / (4 * n_threads), 16));
   const int64_t n_blocks = (n_units + per_task - 1) / per_task;
   std::vector<Split> best(2 * work.size() * n_threads);
+  const bool together = searches_lone(allowed);
   parallel(n_threads, n_blocks * int64_t(work.size()), [&](int participant, Tasks& tasks) {
-    Search few(*this);
+    Search search(*this, allowed, first_child);
     for (int64_t task; (task = tasks.claim()) >= 0;) {
       const size_t w = size_t(task / n_blocks);
       const auto [child, sibling] = work[w];
       const int begin = int(task % n_blocks) * per_task, end = std::min(n_units, begin + per_task);
-      for (int unit = begin; unit < end; ++unit) {
-        const uint32_t *first = &layout_.places.members[layout_.member_begin[unit]],
-                       *last = &layout_.places.members[layout_.member_begin[unit + 1]];
-        auto search = [&](int node, int which) {
-          auto may = [&](uint32_t f) { return !allowed || allowed[size_t(node - first_child) * n_features + f]; };
-          if (!can_split(nodes_[node]) || std::none_of(first, last, may)) return;
-          const bool small = is_small(node);
-          if (small) few.fill(node, unit, end);
-          for (const uint32_t* f = first; f < last; ++f) {
-            if (!may(*f)) continue;
-            const Bins bins = bins_of(*f);
-            Split split;
-            if (small) {
-              scan_few(few.cells, bins.place.column == kBeside ? 0 : bins.place.first, bins, format_, sought(node, *f), split);
-            } else {
-              scan_bins(cells(nodes_[node].histogram) + int64_t(layout_.cell(int(*f))) * words, bins, format_, sought(node, *f), split);
-            }
-            split.feature = int(*f);
-            compare(split, node, best[(w * n_threads + participant) * 2 + which]);
+      Split* top = &best[(w * n_threads + participant) * 2];
+      for (int unit = begin, next; unit < end; unit = next) {
+        const bool lone = together && lone_.run_end(unit) > unit;
+        next = lone ? std::min(end, lone_.run_end(unit)) : unit + 1;
+        if (sibling >= 0) subtract_units(unit, next, sibling, child);
+        for (int which : {1, 0}) {
+          const int node = which ? sibling : child;
+          if (node < 0 || !can_split(nodes_[node])) continue;
+          if (lone && nodes_[node].histogram >= 0) {
+            find_lone(node, unit, next, top[which]);
+          } else {
+            for (int u = unit; u < next; ++u) search.unit(node, u, end, top[which]);
           }
-          if (small) few.cells.clear();
-        };
-        if (sibling >= 0) {
-          subtract_unit(unit, sibling, child);
-          search(sibling, 1);
         }
-        search(child, 0);
       }
     }
   });

@@ -478,6 +478,47 @@ class TestBestSplit:
         assert (Gradients.small([3, -3], [1, 1]).start(table.workspace(kernels), noise=noise) > 0) == splits
 
 
+@modes
+@pytest.mark.parametrize("more_bins", [0, 3], ids=["alone", "among others"])
+@pytest.mark.parametrize("n_rows", [90, 700, 9_000])
+class TestFeaturesOfTwoBins:
+    """They are searched together, unless features are drawn: then one by one."""
+
+    def table(self, rng, n_rows, more_bins):
+        n_bins = np.full(41, 2, dtype=np.int32)
+        n_bins[:: 7 if more_bins else 99] += more_bins
+        bins = rng.integers(0, n_bins, (n_rows, 41)).astype(np.uint8)
+        bins[:, 20:33] &= rng.random((n_rows, 13)) < 0.1
+        bins[:, 35] = bins[:, 3]  # a tie
+        return Binned(bins, n_bins, np.zeros(41, dtype=np.uint8))
+
+    @pytest.mark.parametrize("n_threads", [1, 3])
+    def test_together_and_one_by_one(self, kernels, mode, more_bins, n_rows, n_threads):
+        rng = np.random.default_rng(n_rows)
+        table, gradients = self.table(rng, n_rows, more_bins), Gradients.random(rng, n_rows, mode)
+        gradients.gradient += (table.bins[:, 3].astype(np.int64) * 8000 - 4000) << 16
+        np.clip(gradients.gradient, -kernels.MAX_GRADIENT, kernels.MAX_GRADIENT, out=gradients.gradient)
+        rules = {"min_count": 5, "l2": 0.5, "min_hessian": 1.0, "noise": 0.01}
+        together, single = (table.workspace(kernels, 1, 21, 24, n_threads) for _ in range(2))
+        everything = np.ones((2, 41), dtype=np.uint8)
+        gains = {0: gradients.start(together, **rules)}
+        assert gradients.start(single, allowed=everything[0], **rules) == gains[0]
+        for _ in range(20):
+            node = max(gains, key=gains.get)
+            if gains.pop(node) <= 0:
+                break
+            first, found = together.advance([node], True, None)
+            assert single.advance([node], True, everything) == (first, found)
+            gains |= dict(enumerate(found, first))
+        assert_same_tree(together, single, n_rows)
+        assert together.nodes()["feature"][0] == 3
+
+    def test_the_best_of_all(self, kernels, mode, more_bins, n_rows):
+        rng = np.random.default_rng(n_rows)
+        table, gradients = self.table(rng, n_rows, more_bins), Gradients.random(rng, n_rows, mode)
+        assert check_best_split(kernels, table, gradients, min_count=3, l2=1.0)
+
+
 class TestBadArguments:
     """Whatever is wrong is told; nothing crashes."""
 

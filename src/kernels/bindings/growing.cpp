@@ -61,6 +61,11 @@ Layout make_layout(const In<int32_t>& n_bins, const In<uint8_t>& missing, const 
   }
   layout.member_begin.push_back(unit);
   layout.n_cells += layout.places.n_beside;
+  layout.unit_begin.assign(layout.column_begin.begin(), layout.column_begin.end() - 1);
+  for (int u = layout.n_columns(); u < layout.n_units(); ++u) {
+    layout.unit_begin.push_back(layout.cell(int(layout.places.members[layout.member_begin[u]])));
+  }
+  layout.unit_begin.push_back(uint32_t(layout.n_cells));
   require(layout.n_cells < int64_t(1) << 31, "too many bins in all");
   // Padding counts into a cell of its own at the end.
   const int padded = layout.padded_width();
