@@ -87,7 +87,7 @@ def compare(name: str, X: sparse.csr_array, y: np.ndarray, n_jobs: int, repeats:
                 found[library].append([float(part) for part in done.stdout.split()])
     for library, runs in found.items():
         fit, peak, predict, loss = np.min(runs, axis=0)
-        print(f"  {library:<10} fit {fit:8.2f} s   peak {peak:8.0f} MiB   predict {predict:7.3f} s   test log-loss {loss:.5f}", flush=True)
+        print(f"  {library:<10} fit {fit:8.3f} s   peak {peak:8.0f} MiB   predict {predict:7.3f} s   test log-loss {loss:.5f}", flush=True)
     if X.shape[0] * X.shape[1] <= DENSE_CELLS:
         models = [BoostingClassifier(early_stopping=False, n_jobs=n_jobs).fit(part, y).model_.to_bytes() for part in (X, X.toarray())]
         print(f"  same bytes as the dense table: {models[0] == models[1]}", flush=True)

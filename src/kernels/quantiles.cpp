@@ -97,8 +97,11 @@ Distinct distinct_of(const T* x, int64_t stride, int64_t n, int shift, WeightOf&
       const Number value = Number(x[i * stride]);
       if (value == value) keys.push_back(key_of(value));
     }
-    sort_keys(keys);
-    for (Key key : keys) add(key, 1);
+    if (!std::is_sorted(keys.begin(), keys.end())) sort_keys(keys);  // most sparse columns hold one value
+    for (size_t i = 0, end; i < keys.size(); i = end) {
+      for (end = i + 1; end < keys.size() && keys[end] == keys[i];) ++end;
+      add(keys[i], int64_t(end - i));
+    }
   }
   close();
   return out;

@@ -44,7 +44,14 @@ def check_quantiles(levels: Any) -> list[float]:
 
 
 def check_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
-    """A target of class labels."""
+    """A target of class labels, whatever they are."""
+    y = read_labels(y, n_rows, name)
+    check_classification_targets(y)
+    return y
+
+
+def read_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
+    """A target that should be made of known class labels."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
     refuse_mask(y, name)
@@ -55,7 +62,6 @@ def check_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
             raise ValueError(f"Input {name} contains missing labels: {absent.sum()} in all, the first in row {int(np.argmax(absent))}")
     elif y.dtype.kind == "f":
         check_finite(y, name)
-    check_classification_targets(y)
     check_length(y, n_rows, name)
     return y
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -62,9 +63,12 @@ class Binning:
 
     def thresholds(self, features: np.ndarray, bins: np.ndarray) -> np.ndarray:
         """The cut points that splits after these bins stand for; past the last cut, infinity."""
-        at = self.begin[features] + bins
-        inside = at < self.begin[features + 1]
-        return np.where(inside, self.cuts[np.where(inside, at, 0)] if len(self.cuts) else np.inf, np.inf)
+        return self._ends[self.begin[features] + features + bins]
+
+    @cached_property
+    def _ends(self) -> np.ndarray:
+        """Of all bins but the missing ones: each feature's cut points, then infinity."""
+        return np.insert(self.cuts, self.begin[1:], np.inf)
 
     def of(self, feature: int) -> np.ndarray:
         """The cut points of a feature."""

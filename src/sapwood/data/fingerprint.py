@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from sapwood import kernels
-from sapwood.data.columns import Schema
+from sapwood.data.columns import Kind
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
 
@@ -42,7 +42,9 @@ class Fingerprint:
     def of(cls, table: Table, arrays: Mapping[str, np.ndarray | None], n_threads: int = 1) -> Fingerprint:
         """Arrays that are None are left out."""
         schema, sums = table.schema, _sums(table, n_threads)
-        kinds = [_kind(schema, f) + " absent" * (isinstance(table, SparseTable) and table.absent_missing) for f in range(table.n_features)]
+        absent = " absent" * (isinstance(table, SparseTable) and table.absent_missing)
+        number = _kind(Kind()) + absent
+        kinds = [_kind(schema.kinds[f]) + absent if f in schema.kinds else number for f in range(table.n_features)]
         columns = {schema.name(f): _digest(kind, int(total)) for f, (kind, total) in enumerate(zip(kinds, sums, strict=True))}
         return cls(table.n_rows, columns, {name: of_array(array, n_threads) for name, array in arrays.items() if array is not None})
 
@@ -98,8 +100,7 @@ def _sums(table: Table, n_threads: int) -> np.ndarray:
     return out
 
 
-def _kind(schema: Schema, feature: int) -> str:
-    kind = schema.kind(feature)
+def _kind(kind: Kind) -> str:
     return json.dumps([kind.name, list(kind.levels), kind.ordered, kind.zone])
 
 

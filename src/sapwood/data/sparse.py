@@ -53,6 +53,7 @@ class SparseTable(Table):
         self.absent_missing = absent_missing or 0.0 in absent
         self._csr = sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
         self.names = None if names is None else tuple(names)
+        self._kept_columns: kernels.Lines | None = None
         self._bools = bools if bools is not None else range(self.n_features) if rows.data.dtype.kind == "b" else ()
 
     @cached_property
@@ -118,14 +119,17 @@ class SparseTable(Table):
 
     # Without dense blocks
 
-    def columns_of(self, rows: np.ndarray | slice | None) -> Any:
-        """The columns of some rows, as CSC."""
-        return (self._csr if rows is None else self._csr[rows]).tocsc()
+    def _columns_of(self, rows: np.ndarray | slice | None) -> kernels.Lines:
+        """The columns of some rows."""
+        return self._lines((self._csr if rows is None else self._csr[rows]).tocsc())
 
     def find_cuts(self, rows: np.ndarray | None, weight: np.ndarray | None, max_bins: np.ndarray, n_threads: int) -> list[np.ndarray]:
         """The cut points of each feature, as of the dense table."""
         own = weight if weight is None or rows is None else np.ascontiguousarray(weight[rows])
-        return self._lines(self.columns_of(rows)).find_cuts(own, max_bins.astype(np.int32), n_threads)
+        columns = self._columns_of(rows)
+        if rows is None and self.n_rows <= SAMPLE_ROWS:
+            self._kept_columns = columns  # for who asks next which of them exclude each other
+        return columns.find_cuts(own, max_bins.astype(np.int32), n_threads)
 
     def occupancy(self) -> np.ndarray:
         """(n_features,): the share of rows that have an entry of each feature."""
@@ -141,9 +145,10 @@ class SparseTable(Table):
 
     def share_columns(self, features: np.ndarray, n_codes: np.ndarray, max_codes: int, n_open: int) -> list[np.ndarray]:
         """Groups of features that no row (of a sample) has two of."""
-        sample = None if self.n_rows <= SAMPLE_ROWS else slice(0, self.n_rows, -(-self.n_rows // SAMPLE_ROWS))
-        lines = self._lines(self.columns_of(sample))
-        shared = lines.share_columns(features.astype(np.int32), n_codes.astype(np.int32), max_codes, n_open)
+        columns, self._kept_columns = self._kept_columns, None
+        if columns is None:
+            columns = self._columns_of(None if self.n_rows <= SAMPLE_ROWS else slice(0, self.n_rows, -(-self.n_rows // SAMPLE_ROWS)))
+        shared = columns.share_columns(features.astype(np.int32), n_codes.astype(np.int32), max_codes, n_open)
         order = features[np.argsort(shared[features], kind="stable")]
         return [np.sort(group) for group in np.split(order, np.flatnonzero(np.diff(shared[order])) + 1)] if len(order) else []
 

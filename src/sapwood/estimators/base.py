@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood import config
@@ -227,6 +228,12 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
     def _known_targets(self) -> Any:
         """What a fit that goes on must know of the targets before."""
         return None
+
+    def _validate_params(self) -> None:
+        """As scikit-learn's, but for what was left at its default."""
+        given = self.get_params(deep=False).items()
+        changed = {name: value for name, value in given if name not in self._parameters or value is not self._parameters[name].default}
+        validate_parameter_constraints(self._parameter_constraints, changed, caller_name=type(self).__name__)
 
     @with_callbacks
     def _fit(self, given: Given, given_validation: Given, watching: Watching, start: Start) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.validation import check_array
 
-from sapwood.checks import check_finite, check_labels, check_length, refuse_mask, shape_of
+from sapwood.checks import check_finite, check_labels, check_length, read_labels, refuse_mask, shape_of
 from sapwood.losses import MORE_CLASSES, SHARES, TWO_CLASSES, Loss
 from sapwood.losses.labels import EachLabel
 from sapwood.losses.registry import find_loss
@@ -42,11 +42,14 @@ class Classes:
 
     def encode(self, y: Any, n_rows: int, name: str) -> np.ndarray:
         """Targets as the loss has them; the first axis is rows."""
-        y = check_labels(y, n_rows, name)
-        unknown = np.setdiff1d(y, self.classes)
-        if len(unknown):
-            raise ValueError(f"{name} has classes that y does not have: {unknown.tolist()[:5]}")
-        return np.searchsorted(self.classes, y).astype(np.float64)
+        y = read_labels(y, n_rows, name)
+        codes = np.searchsorted(self.classes, y) if y.dtype == self.classes.dtype else None
+        if codes is None or not (self.classes.take(codes, mode="clip") == y).all():
+            unknown = np.setdiff1d(y, self.classes)
+            if len(unknown):
+                raise ValueError(f"{name} has classes that y does not have: {unknown.tolist()[:5]}")
+            codes = np.searchsorted(self.classes, y)
+        return codes.astype(np.float64)
 
     def decode(self, encoded: np.ndarray) -> np.ndarray:
         """Targets as the user gave them."""

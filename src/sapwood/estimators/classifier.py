@@ -174,7 +174,7 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
         """Where a class has no rows yet, half a row stands for it: the logarithm of nothing is no start."""
         if type(self._kind) is not Classes or len(self.classes_) == 1:
             return None
-        absent = np.setdiff1d(np.arange(len(self.classes_)), rows.y)
+        absent = np.flatnonzero(np.bincount(rows.y.astype(np.intp), minlength=len(self.classes_)) == 0)
         if not len(absent):
             return None
         y, half = np.append(rows.y, absent), np.full(len(absent), 0.5)

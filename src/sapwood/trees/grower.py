@@ -82,11 +82,12 @@ def _finish(
     gradient, hessian, count = (leaves.joined(part) for part in sums)
     value = np.zeros(len(feature))
     value[at] = config.rules.leaf_steps((gradient, hessian, count), records, leaves.limits) * config.learning_rate
-    by_levels = nodes["by_levels"].astype(bool)
-    ordered = (feature >= 0) & ~by_levels
-    threshold = np.zeros(len(feature))
-    threshold[ordered] = binning.thresholds(feature[ordered], nodes["bin"][ordered])
-    nodes["bin"][by_levels] = np.arange(np.count_nonzero(by_levels))
+    inner = np.flatnonzero(feature >= 0)
+    threshold, sets = np.zeros(len(feature)), workspace.sets()
+    threshold[inner] = binning.thresholds(feature[inner], nodes["bin"][inner])
+    if len(sets):
+        by_levels = np.flatnonzero(nodes["by_levels"])
+        threshold[by_levels], nodes["bin"][by_levels] = 0, np.arange(len(sets))
     with np.errstate(over="ignore"):  # the square of a target may well be too large
         gain = np.minimum(nodes["gain"] * form.gradient_unit * form.gradient_unit, LARGEST)
     return Tree(
@@ -99,5 +100,5 @@ def _finish(
         value=value,
         gain=gain,
         count=nodes["count"],
-        sets=workspace.sets(),
+        sets=sets,
     )

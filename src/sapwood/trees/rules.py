@@ -89,11 +89,11 @@ class Rules:
     def shape_steps(self, steps: np.ndarray, count: np.ndarray, limits: Limits) -> np.ndarray:
         """Steps as the rules and the leaves' limits allow them."""
         most = min(self.max_step, self.last_step)
-        steps = np.clip(steps, -most, most)
+        steps = np.minimum(np.maximum(steps, -most), most)
         if self.path_smooth:
             weight = count / self.path_smooth
             steps = (steps * weight + limits.anchor) / (weight + 1)
-        return np.clip(steps, limits.lower, limits.upper)
+        return np.minimum(np.maximum(steps, limits.lower), limits.upper)
 
 
 @dataclass(frozen=True)
