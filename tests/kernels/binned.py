@@ -131,4 +131,4 @@ def grow(tree, gradients, n_splits, leaf_size=4, **rules):
     nodes = tree.nodes()
     leaves = np.flatnonzero(nodes["left"] < 0)
     of_row = np.zeros(leaf_size * len(gradients.gradient), dtype=np.uint8)
-    return nodes, leaves, tree.finish(leaves.tolist(), of_row, leaf_size), of_row.view(f"u{leaf_size}")
+    return nodes, leaves, tree.finish(leaves, of_row, leaf_size), of_row.view(f"u{leaf_size}")

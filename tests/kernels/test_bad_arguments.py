@@ -26,7 +26,7 @@ scorer.add(np.zeros((20, 2)), 0, 1, np.zeros((20, 1)), 0)
 one = np.ones(1, np.int32)
 workspace = kernels.Workspace(one, np.zeros(1, np.uint8), one, 1, 4, [np.zeros(80, np.uint8)], [20], 1, 1 << 20)
 workspace.start(np.zeros(160, np.uint8), 1, 20, 0, 0, 0.0, 1.0, 0.0, 0.0, 0.0, 1, 0, 0, None)
-workspace.finish([0] * 257, np.zeros(20, np.uint8), 1)
+workspace.finish(np.zeros(257, np.int64), np.zeros(20, np.uint8), 1)
 """,
     "a link that does not exist": "kernels.apply_link('probit', np.zeros((2, 1)), 1)",
     "a softmax of no classes": """

@@ -28,7 +28,7 @@ def leaves_of(workspace, n_rows, leaf_size=4):
     """The leaves, their exact sums (3, n_leaves), and the node that each row ended in."""
     leaves = np.flatnonzero(workspace.nodes()["feature"] < 0)
     out = np.full(n_rows * leaf_size, 255, dtype=np.uint8)
-    sums = workspace.finish(leaves.tolist(), out, leaf_size)
+    sums = workspace.finish(leaves, out, leaf_size)
     return leaves, np.array(sums), leaves[out.view(f"u{leaf_size}")]
 
 
@@ -612,7 +612,7 @@ class TestBadArguments:
         with pytest.raises(ValueError):
             workspace.advance([0], True, None)
         with pytest.raises(ValueError):
-            workspace.finish([0], np.zeros(20, dtype=np.uint8), 1)
+            workspace.finish(np.array([0]), np.zeros(20, dtype=np.uint8), 1)
         with pytest.raises(ValueError):
             workspace.histogram(0)
         assert len(workspace.nodes()["feature"]) == 0
@@ -645,13 +645,13 @@ class TestBadArguments:
     @pytest.mark.parametrize("leaves, size, leaf_size", [([0], 19, 1), ([0], 20, 2), ([0], 60, 3), ([1], 20, 1), ([-1], 20, 1)])
     def test_finish(self, kernels, leaves, size, leaf_size):
         with pytest.raises(ValueError):
-            self.started(kernels).finish(leaves, np.zeros(size, dtype=np.uint8), leaf_size)
+            self.started(kernels).finish(np.array(leaves), np.zeros(size, dtype=np.uint8), leaf_size)
 
     def test_inner_nodes_are_no_leaves(self, kernels):
         workspace = self.started(kernels)
         workspace.advance([0], True, None)
         with pytest.raises(ValueError, match="not a leaf"):
-            workspace.finish([0, 1, 2], np.zeros(20, dtype=np.uint8), 1)
+            workspace.finish(np.array([0, 1, 2]), np.zeros(20, dtype=np.uint8), 1)
 
     @pytest.mark.parametrize("node", [-1, 1])
     def test_histogram(self, kernels, node):

@@ -1,4 +1,5 @@
 // Trees that grow.
+#include <limits>
 #include <memory>
 
 #include "../sorted.hpp"
@@ -91,6 +92,26 @@ void check_page(const Layout& layout, const Bytes& page, int64_t n_rows) {
   }
 }
 
+// A value of each node.
+template <class F>
+auto column(const std::vector<Node>& nodes, F&& of) {
+  std::vector<decltype(of(nodes[0]))> values(nodes.size());
+  for (size_t i = 0; i < nodes.size(); ++i) values[i] = of(nodes[i]);
+  return to_numpy(std::move(values));
+}
+
+nb::dict tree_columns(const std::vector<Node>& nodes) {
+  nb::dict d;
+  d["feature"] = column(nodes, [](const Node& n) { return n.left >= 0 ? n.split.feature : int32_t(-1); });
+  d["bin"] = column(nodes, [](const Node& n) { return n.left >= 0 ? n.split.bin : int32_t(0); });
+  d["left"] = column(nodes, [](const Node& n) { return n.left; });
+  d["right"] = column(nodes, [](const Node& n) { return n.right; });
+  d["missing_left"] = column(nodes, [](const Node& n) { return uint8_t(n.left >= 0 && n.split.missing_left); });
+  d["by_levels"] = column(nodes, [](const Node& n) { return uint8_t(n.left >= 0 && n.split.by_levels); });
+  d["count"] = column(nodes, [](const Node& n) { return n.sums.count; });
+  return d;
+}
+
 // What both kinds of workspaces can do: see Workspace.
 template <class Tree>
 void bind_tree(nb::class_<Owned<Tree>>& type) {
@@ -181,14 +202,17 @@ void bind_tree(nb::class_<Owned<Tree>>& type) {
           "nodes"_a, "search"_a, "allowed"_a.none())
       .def(
           "finish",
-          [](Owned<Tree>& self, const std::vector<int>& leaves, Bytes leaf_of_row, int leaf_size) {
+          [](Owned<Tree>& self, In<int64_t> given, Bytes leaf_of_row, int leaf_size) {
             const int64_t n = self.workspace->n_rows();
             require(leaf_size == 1 || leaf_size == 2 || leaf_size == 4, "leaf_size must be 1, 2 or 4");
             require(leaf_of_row.size() == size_t(n) * leaf_size, "leaf_of_row does not fit");
-            require(leaf_size == 4 || leaves.size() <= size_t(1) << (8 * leaf_size), "leaf_size too small");
-            for (int leaf : leaves) {
-              require(leaf >= 0 && size_t(leaf) < self.workspace->nodes().size() && self.workspace->nodes()[leaf].left < 0, "not a leaf");
+            require(leaf_size == 4 || given.size() <= size_t(1) << (8 * leaf_size), "leaf_size too small");
+            const std::vector<Node>& nodes = self.workspace->nodes();
+            for (size_t i = 0; i < given.size(); ++i) {
+              const int64_t leaf = given.data()[i];
+              require(leaf >= 0 && leaf < int64_t(nodes.size()) && nodes[leaf].left < 0, "not a leaf");
             }
+            const std::vector<int> leaves(given.data(), given.data() + given.size());
             std::vector<Sums> sums(leaves.size());
             {
               nb::gil_scoped_release free;
@@ -199,31 +223,43 @@ void bind_tree(nb::class_<Owned<Tree>>& type) {
             return nb::make_tuple(to_numpy(std::move(g)), to_numpy(std::move(h)), to_numpy(std::move(count)));
           },
           "leaves"_a, "leaf_of_row"_a, "leaf_size"_a)
+      .def(
+          "grown",
+          // What becomes a tree, for each node; and `leaves`, `inner`: the numbers of nodes, and of each leaf its limits.
+          //   unit  what one unit of a histogram's gradient is worth
+          [](const Owned<Tree>& self, double unit) {
+            const std::vector<Node>& nodes = self.workspace->nodes();
+            std::vector<int64_t> leaves, inner;
+            for (size_t i = 0; i < nodes.size(); ++i) (nodes[i].left < 0 ? leaves : inner).push_back(int64_t(i));
+            auto of_leaves = [&](auto of) {
+              std::vector<decltype(of(nodes[0]))> values;
+              for (int64_t leaf : leaves) values.push_back(of(nodes[leaf]));
+              return to_numpy(std::move(values));
+            };
+            nb::dict d = tree_columns(nodes);
+            // The square of a target may well be too large.
+            constexpr double kLargest = std::numeric_limits<double>::max();
+            d["gain"] = column(nodes, [=](const Node& n) { return n.left >= 0 ? std::min(n.split.gain * unit * unit, kLargest) : 0.0; });
+            d["lower"] = of_leaves([](const Node& n) { return n.limits.lower; });
+            d["upper"] = of_leaves([](const Node& n) { return n.limits.upper; });
+            d["anchor"] = of_leaves([](const Node& n) { return n.limits.anchor; });
+            d["leaves"] = to_numpy(std::move(leaves));
+            d["inner"] = to_numpy(std::move(inner));
+            return d;
+          },
+          "unit"_a)
       .def("nodes",
            [](const Owned<Tree>& self) {
              const std::vector<Node>& nodes = self.workspace->nodes();
-             auto column = [&](auto of) {
-               using T = decltype(of(nodes[0]));
-               auto* values = new T[nodes.size()];
-               nb::capsule owner(values, [](void* p) noexcept { delete[] static_cast<T*>(p); });
-               for (size_t i = 0; i < nodes.size(); ++i) values[i] = of(nodes[i]);
-               return nb::ndarray<nb::numpy, T, nb::ndim<1>>(values, {nodes.size()}, owner);
-             };
-             nb::dict d;
-             d["feature"] = column([](const Node& n) { return n.left >= 0 ? n.split.feature : int32_t(-1); });
-             d["bin"] = column([](const Node& n) { return n.left >= 0 ? n.split.bin : int32_t(0); });
-             d["left"] = column([](const Node& n) { return n.left; });
-             d["right"] = column([](const Node& n) { return n.right; });
-             d["missing_left"] = column([](const Node& n) { return uint8_t(n.left >= 0 && n.split.missing_left); });
+             auto column = [&](auto of) { return sapwood::column(nodes, of); };
+             nb::dict d = tree_columns(nodes);
              d["gain"] = column([](const Node& n) { return n.left >= 0 ? n.split.gain : 0.0; });
              d["depth"] = column([](const Node& n) { return n.depth; });
-             d["count"] = column([](const Node& n) { return n.sums.count; });
              d["gradient"] = column([](const Node& n) { return n.sums.g; });  // in histogram units, as is the hessian
              d["hessian"] = column([](const Node& n) { return n.sums.h; });
              d["lower"] = column([](const Node& n) { return n.limits.lower; });
              d["upper"] = column([](const Node& n) { return n.limits.upper; });
              d["step"] = column([](const Node& n) { return n.limits.value; });  // its value before the learning rate, where rules shape it
-             d["by_levels"] = column([](const Node& n) { return uint8_t(n.left >= 0 && n.split.by_levels); });
              d["anchor"] = column([](const Node& n) { return n.limits.anchor; });  // the parent's value
              return d;
            })

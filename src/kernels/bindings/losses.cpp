@@ -15,16 +15,21 @@ AnyLoss as_loss(int kind, double parameter) {
   return {LossKind(kind), parameter};
 }
 
+constexpr int64_t kLossBlock = 2048;  // rows whose losses are worth a thread
+
 // Calls f(begin, end) -> RecordSums for blocks of rows and adds up the answers.
 template <class F>
 std::tuple<int64_t, int64_t, int64_t> sum_over_rows(int64_t n, int n_threads, F&& f) {
   std::mutex adding;
   RecordSums sums;
-  over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
-    const RecordSums part = f(begin, end);
-    std::lock_guard<std::mutex> guard(adding);
-    sums.abs_gradient += part.abs_gradient, sums.gradient += part.gradient, sums.hessian += part.hessian;
-  });
+  over_rows(
+      n, n_threads,
+      [&](int64_t begin, int64_t end) {
+        const RecordSums part = f(begin, end);
+        std::lock_guard<std::mutex> guard(adding);
+        sums.abs_gradient += part.abs_gradient, sums.gradient += part.gradient, sums.hessian += part.hessian;
+      },
+      kLossBlock);
   return {sums.abs_gradient, sums.gradient, sums.hessian};
 }
 

@@ -16,8 +16,6 @@ from sapwood.trees.records import Format, Records
 from sapwood.trees.rules import Limits, Rules
 from sapwood.trees.tree import Leaves, Tree
 
-LARGEST = np.finfo(np.float64).max
-
 
 @dataclass(frozen=True)
 class TreeConfig:
@@ -73,32 +71,27 @@ def _finish(
     leaves: Leaves,
 ) -> Tree:
     """Freeze the nodes into a tree. Leaf values come from the exact sums of the rows' gradients, not from the histograms' rounded ones."""
-    nodes = workspace.nodes()
-    feature = nodes["feature"]
-    at = np.flatnonzero(feature < 0)
-    leaves.hold(at, nodes["count"][at], Limits.of(nodes, at))
-    sums = workspace.finish(at.tolist(), leaves.data, leaves.size)
-    leaves.groups = frontier.join(nodes, at, sums, lambda sums: config.rules.allows(sums, records.scale))
+    grown, sets = workspace.grown(form.gradient_unit), workspace.sets()
+    at, inner, feature, bin_ = (grown[name] for name in ("leaves", "inner", "feature", "bin"))
+    leaves.hold(at, grown["count"][at], Limits(grown["lower"], grown["upper"], grown["anchor"]))
+    sums = workspace.finish(at, leaves.data, leaves.size)
+    leaves.groups = frontier.join(grown, at, sums, lambda sums: config.rules.allows(sums, records.scale))
     gradient, hessian, count = (leaves.joined(part) for part in sums)
-    value = np.zeros(len(feature))
+    value, threshold = np.zeros(len(feature)), np.zeros(len(feature))
     value[at] = config.rules.leaf_steps((gradient, hessian, count), records, leaves.limits) * config.learning_rate
-    inner = np.flatnonzero(feature >= 0)
-    threshold, sets = np.zeros(len(feature)), workspace.sets()
-    threshold[inner] = binning.thresholds(feature[inner], nodes["bin"][inner])
+    threshold[inner] = binning.thresholds(feature[inner], bin_[inner])
     if len(sets):
-        by_levels = np.flatnonzero(nodes["by_levels"])
-        threshold[by_levels], nodes["bin"][by_levels] = 0, np.arange(len(sets))
-    with np.errstate(over="ignore"):  # the square of a target may well be too large
-        gain = np.minimum(nodes["gain"] * form.gradient_unit * form.gradient_unit, LARGEST)
+        by_levels = np.flatnonzero(grown["by_levels"])
+        threshold[by_levels], bin_[by_levels] = 0, np.arange(len(sets))
     return Tree(
         feature=feature,
         threshold=threshold,
-        bin=nodes["bin"],
-        left=nodes["left"],
-        right=nodes["right"],
-        missing_left=nodes["missing_left"],
+        bin=bin_,
+        left=grown["left"],
+        right=grown["right"],
+        missing_left=grown["missing_left"],
         value=value,
-        gain=gain,
-        count=nodes["count"],
+        gain=grown["gain"],
+        count=grown["count"],
         sets=sets,
     )

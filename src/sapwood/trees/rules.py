@@ -103,7 +103,3 @@ class Limits:
     lower: np.ndarray
     upper: np.ndarray
     anchor: np.ndarray
-
-    @classmethod
-    def of(cls, nodes: dict[str, np.ndarray], chosen: np.ndarray) -> Limits:
-        return cls(*(nodes[name][chosen] for name in ("lower", "upper", "anchor")))
