@@ -27,11 +27,12 @@ class LoneCells {
       const uint32_t *first = &layout.places.members[layout.member_begin[unit]],
                      *last = &layout.places.members[layout.member_begin[unit + 1]];
       auto lone = [&](uint32_t f) {
-        return layout.n_bins[f] == 2 && !layout.missing[f] && layout.places.of[f].common <= 1 && extras.kind(int(f)) == Kind::kNumber;
+        return layout.n_bins[f] <= 2 && !layout.missing[f] && layout.places.of[f].common <= 1 && extras.kind(int(f)) == Kind::kNumber;
       };
       run_end_[unit] = std::all_of(first, last, lone) ? unit + 1 : unit;
       if (run_end_[unit] == unit) continue;
       for (const uint32_t* f = first; f < last; ++f) {
+        if (layout.n_bins[*f] < 2) continue;  // nothing to split
         feature_[layout.cell(int(*f))] = double(*f);
         upper_[layout.cell(int(*f))] = layout.places.of[*f].common == 0 ? -1 : 0;
       }

@@ -59,6 +59,44 @@ inline bool is_sound(const Lines& lines, int64_t n_entries, int n_threads) {
   return ok;
 }
 
+// Turns rows into columns, or columns into rows.
+//   item    bytes of a value                                             IN
+//   values  (n_entries,), across (n_entries,), begin (n_across + 1,)     OUT
+inline void turn_lines(const Lines& lines, int item, char* values, int32_t* across, int64_t* begin, int n_threads) {
+  const int64_t n = lines.n_across, n_blocks = lines.begin[lines.n_lines] / n >= n_threads ? std::max(1, n_threads) : 1;
+  auto first_of = [&](int64_t block) { return lines.n_lines * block / n_blocks; };
+  std::vector<int64_t> at(size_t(n_blocks * n));  // of each block: how many entries each new line has of it; then where they go
+  auto over_blocks = [&](auto&& f) {
+    parallel(n_threads, n_blocks, [&](int, Tasks& tasks) {
+      for (int64_t block; (block = tasks.claim()) >= 0;) f(block, &at[size_t(block * n)]);
+    });
+  };
+  over_blocks([&](int64_t block, int64_t* own) {
+    for (int64_t k = lines.begin[first_of(block)]; k < lines.begin[first_of(block + 1)]; ++k) ++own[lines.across[k]];
+  });
+  begin[0] = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t next = begin[i];
+    for (int64_t block = 0; block < n_blocks; ++block) next += std::exchange(at[size_t(block * n + i)], next);
+    begin[i + 1] = next;
+  }
+  auto move = [&](auto value) {
+    using Value = decltype(value);
+    over_blocks([&](int64_t block, int64_t* own) {
+      for (int64_t line = first_of(block); line < first_of(block + 1); ++line) {
+        for (int64_t k = lines.begin[line]; k < lines.begin[line + 1]; ++k) {
+          const int64_t to = own[lines.across[k]]++;
+          across[to] = int32_t(line);
+          reinterpret_cast<Value*>(values)[to] = static_cast<const Value*>(lines.values)[k];
+        }
+      }
+    });
+  };
+  if (item == 1) return move(uint8_t{});
+  if (item == 2) return move(uint16_t{});
+  item == 4 ? move(uint32_t{}) : move(uint64_t{});
+}
+
 // The bin of one number: see `search`.
 inline int bin_of(const double* cuts, int n_cuts, double x) {
   if (x != x) return n_cuts + 1;
@@ -77,7 +115,8 @@ struct SparsePage {
   int64_t n_rows;
   int width, stride;
 
-  uint8_t& at(int column, int64_t row) const { return codes[(int64_t(column / width) * n_rows + row) * stride + column % width]; }
+  // Where the codes of a column begin; those of the next row are `stride` bytes further on.
+  uint8_t* column(int c) const { return codes + int64_t(c / width) * n_rows * stride + c % width; }
 };
 
 // Bins a sparse table and stores it as `places` says, whose common bins are those of what is not there. Returns the lists beside the rows.
@@ -89,10 +128,12 @@ inline std::pair<std::vector<uint32_t>, std::vector<uint32_t>> store_sparse(cons
   const int n_features = int(rows.n_across);
   std::vector<int> plain;
   std::vector<uint8_t> absent_bin(n_features);
+  std::vector<uint8_t*> codes(n_features);
   auto n_cuts = [&](int f) { return int(cuts.begin[f + 1] - cuts.begin[f]); };
   for (int f = 0; f < n_features; ++f) {
     absent_bin[f] = uint8_t(bin_of(cuts.values + cuts.begin[f], n_cuts(f), rows.absent()));
     if (places.of[f].common == kNoCommon) plain.push_back(f);
+    if (places.of[f].column != kBeside) codes[f] = page.column(places.of[f].column);
   }
   std::vector<uint8_t> bins(places.n_beside > 0 ? rows.begin[rows.n_lines] : 0);  // of the entries, for the second pass
   std::vector<uint32_t> begin(rows.n_lines + 1);
@@ -101,7 +142,8 @@ inline std::pair<std::vector<uint32_t>, std::vector<uint32_t>> store_sparse(cons
     auto* values = static_cast<const decltype(zero)*>(rows.values);
     over_lines(rows.n_lines, n_threads, [&](int64_t first, int64_t last) {
       for (int64_t row = first; row < last; ++row) {
-        for (int f : plain) page.at(places.of[f].column, row) = absent_bin[f];
+        const int64_t at = row * page.stride;
+        for (int f : plain) codes[f][at] = absent_bin[f];
         uint32_t length = 0;
         for (int64_t k = rows.begin[row]; k < rows.begin[row + 1]; ++k) {
           const int f = rows.across[k];
@@ -110,13 +152,13 @@ inline std::pair<std::vector<uint32_t>, std::vector<uint32_t>> store_sparse(cons
           if (bin == n_cuts(f) + 1) seen[f].store(1, std::memory_order_relaxed);
           if (!bins.empty()) bins[k] = uint8_t(bin);
           if (place.common == kNoCommon) {
-            page.at(place.column, row) = uint8_t(bin);
+            codes[f][at] = uint8_t(bin);
           } else if (bin == place.common) {
             continue;
           } else if (place.column == kBeside) {
             ++length;
           } else {
-            uint8_t& code = page.at(place.column, row);
+            uint8_t& code = codes[f][at];
             if (code != 0) taken[f].store(1, std::memory_order_relaxed);
             code = uint8_t(place.first + place.stored_of(bin));
           }

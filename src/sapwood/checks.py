@@ -15,12 +15,15 @@ def check_numbers(y: Any, n_rows: int, name: str, several: bool = False) -> np.n
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
     refuse_mask(y, name)
-    try:
-        y = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=name, estimator=None)
-    except ValueError as error:
-        raise ValueError(f"{name} must be made of numbers: {error}") from None
+    if _is_column(y) and y.dtype.kind in "fiub" and len(y):
+        y = y.astype(np.float64, copy=False)
+    else:
+        try:
+            y = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=name, estimator=None)
+        except ValueError as error:
+            raise ValueError(f"{name} must be made of numbers: {error}") from None
     if not several or y.ndim != 2 or y.shape[1] <= 1:
-        y = column_or_1d(y, warn=True)
+        y = y if _is_column(y) else column_or_1d(y, warn=True)
         check_finite(y, name)
     elif np.isinf(y).any():
         row, column = np.argwhere(np.isinf(y))[0]
@@ -46,7 +49,8 @@ def check_quantiles(levels: Any) -> list[float]:
 def check_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
     """A target of class labels, whatever they are."""
     y = read_labels(y, n_rows, name)
-    check_classification_targets(y)
+    if y.dtype.kind not in "biu":
+        check_classification_targets(y)
     return y
 
 
@@ -55,7 +59,7 @@ def read_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
     refuse_mask(y, name)
-    y = column_or_1d(y, warn=True)
+    y = y if _is_column(y) else column_or_1d(y, warn=True)
     if y.dtype == object:
         absent = np.array([label is None or label != label for label in y], dtype=bool)
         if absent.any():
@@ -83,6 +87,11 @@ def check_weights(weight: Any, n_rows: int, name: str) -> np.ndarray | None:
     if not weight.any():
         raise ValueError(f"{name} must not be zero everywhere: no row would be left")
     return np.ascontiguousarray(weight)
+
+
+def _is_column(y: Any) -> bool:
+    """Whether scikit-learn need not be asked to read this: it looks through all that is installed for somebody who knows such a frame."""
+    return type(y) is np.ndarray and y.ndim == 1
 
 
 def shape_of(y: Any) -> tuple[int, ...]:

@@ -244,3 +244,18 @@ def test_cut_points_are_those_of_the_dense_table():
 def test_broken_lines_are_refused(across, begin, message):
     with pytest.raises(ValueError, match=message):
         kernels.Lines(np.ones(2), np.array(across, dtype=np.int32), np.array(begin, dtype=np.int64), 3, False, 1)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64])
+@pytest.mark.parametrize(("n_rows", "n_features", "density"), [(1, 1, 1.0), (37, 5, 0.6), (900, 40, 0.2), (3, 500, 0.01), (50, 7, 0.0)])
+def test_rows_turn_into_columns_and_back(n_rows, n_features, density, dtype):
+    rng = np.random.default_rng(n_rows)
+    dense = (rng.integers(1, 100, (n_rows, n_features)) * (rng.random((n_rows, n_features)) < density)).astype(dtype)
+    rows = sparse.csr_array(dense)
+    lines = kernels.Lines(rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int64), n_features, False, 1)
+    for n_threads in (1, 3):
+        turned = lines.turned(n_threads)
+        for found, expected in ((turned, dense.T), (turned.turned(n_threads), dense)):
+            out = np.empty(expected.shape)
+            found.fill_dense(0, 0, expected.shape[1], out, 1)
+            assert_array_equal(out, expected)

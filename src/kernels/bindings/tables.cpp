@@ -104,6 +104,25 @@ void bind_tables(nb::module_& m) {
       .def(nb::init<nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>, In<int32_t>, In<int64_t>, int64_t, bool, int>(),
            "values"_a, "across"_a, "begin"_a, "n_across"_a, "absent_missing"_a, "n_threads"_a)
       .def(
+          "turned",
+          [](const OwnedLines& self, int n_threads) {
+            const Lines& lines = self.lines;
+            require(lines.n_lines < int64_t(1) << 31, "too many lines");
+            const size_t n = self.values.size(), item = self.values.itemsize();
+            std::vector<char> values(n * item);
+            std::vector<int32_t> across(n);
+            std::vector<int64_t> begin(size_t(lines.n_across) + 1);
+            {
+              nb::gil_scoped_release free;
+              turn_lines(lines, int(item), values.data(), across.data(), begin.data(), n_threads);
+            }
+            auto* kept = new std::vector<char>(std::move(values));
+            nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<char>*>(p); });
+            return OwnedLines({kept->data(), {n}, owner, {}, self.values.dtype()}, In<int32_t>(to_numpy(std::move(across))),
+                              In<int64_t>(to_numpy(std::move(begin))), lines.n_lines, lines.absent_missing, n_threads);
+          },
+          "n_threads"_a)
+      .def(
           "find_cuts",
           [](const OwnedLines& self, Weight weight, In<int32_t> max_bins, int n_threads) {
             require(!weight || int64_t(weight->size()) == self.lines.n_across, "weight must have one value for each row");

@@ -119,14 +119,14 @@ class SparseTable(Table):
 
     # Without dense blocks
 
-    def _columns_of(self, rows: np.ndarray | slice | None) -> kernels.Lines:
+    def _columns_of(self, rows: np.ndarray | slice | None, n_threads: int) -> kernels.Lines:
         """The columns of some rows."""
-        return self._lines((self._csr if rows is None else self._csr[rows]).tocsc())
+        return (self.lines if rows is None else self._lines(self._csr[rows])).turned(n_threads)
 
     def find_cuts(self, rows: np.ndarray | None, weight: np.ndarray | None, max_bins: np.ndarray, n_threads: int) -> list[np.ndarray]:
         """The cut points of each feature, as of the dense table."""
         own = weight if weight is None or rows is None else np.ascontiguousarray(weight[rows])
-        columns = self._columns_of(rows)
+        columns = self._columns_of(rows, n_threads)
         if rows is None and self.n_rows <= SAMPLE_ROWS:
             self._kept_columns = columns  # for who asks next which of them exclude each other
         return columns.find_cuts(own, max_bins.astype(np.int32), n_threads)
@@ -143,11 +143,12 @@ class SparseTable(Table):
         feature = np.repeat(np.arange(len(n_cuts)), n_cuts)
         return np.bincount(feature[cuts < 0], minlength=len(n_cuts)).astype(np.int32)
 
-    def share_columns(self, features: np.ndarray, n_codes: np.ndarray, max_codes: int, n_open: int) -> list[np.ndarray]:
+    def share_columns(self, features: np.ndarray, n_codes: np.ndarray, max_codes: int, n_open: int, n_threads: int) -> list[np.ndarray]:
         """Groups of features that no row (of a sample) has two of."""
         columns, self._kept_columns = self._kept_columns, None
         if columns is None:
-            columns = self._columns_of(None if self.n_rows <= SAMPLE_ROWS else slice(0, self.n_rows, -(-self.n_rows // SAMPLE_ROWS)))
+            sample = None if self.n_rows <= SAMPLE_ROWS else slice(0, self.n_rows, -(-self.n_rows // SAMPLE_ROWS))
+            columns = self._columns_of(sample, n_threads)
         shared = columns.share_columns(features.astype(np.int32), n_codes.astype(np.int32), max_codes, n_open)
         order = features[np.argsort(shared[features], kind="stable")]
         return [np.sort(group) for group in np.split(order, np.flatnonzero(np.diff(shared[order])) + 1)] if len(order) else []

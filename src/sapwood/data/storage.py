@@ -47,7 +47,7 @@ class Storage:
     def choose(cls, table: Table, binning: Binning, n_threads: int) -> Storage:
         """What suits (a sample of) the rows of a table."""
         if isinstance(table, SparseTable):
-            return cls._choose_sparse(table, binning)
+            return cls._choose_sparse(table, binning, n_threads)
         plain = cls.plain(binning)
         if table.n_rows < LOOK_ROWS or binning.n_features < 2:
             return plain
@@ -60,12 +60,12 @@ class Storage:
         return cls._arrange(binning, columns, common, shares)
 
     @classmethod
-    def _choose_sparse(cls, table: SparseTable, binning: Binning) -> Storage:
+    def _choose_sparse(cls, table: SparseTable, binning: Binning, n_threads: int) -> Storage:
         """The same for a sparse table, where it is known which entries there are."""
         common, shares = table.absent_bins(binning.cuts, binning.begin), 1 - table.occupancy()
         may_share = np.flatnonzero((shares >= LEAST_COMMON) & (binning.missing_bins <= SHARED_BINS))
         order = may_share[np.argsort(shares[may_share], kind="stable")]
-        columns = table.share_columns(order, binning.missing_bins, MAX_CODES, OPEN_COLUMNS)
+        columns = table.share_columns(order, binning.missing_bins, MAX_CODES, OPEN_COLUMNS, n_threads)
         return cls._arrange(binning, columns, common, shares)
 
     @classmethod

@@ -70,6 +70,8 @@ class Encoding:
 
     def spread(self, of_columns: np.ndarray) -> np.ndarray:
         """From a value for each column to one for each feature: a further feature has the least of its columns'."""
+        if self.is_plain:
+            return of_columns
         return np.array([of_columns[list(self.columns_of(f))].min() for f in range(self.n_features)], dtype=of_columns.dtype)
 
     def gather(self, of_features: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sapwood.losses import MORE_CLASSES, SHARES, TWO_CLASSES, Loss
 from sapwood.losses.labels import EachLabel
 from sapwood.losses.registry import find_loss
 
+MANY_ROWS = 20  # above which as many classes as rows are a mistake
 SUM_TOLERANCE = 1e-6  # what the shares of a row may miss one by
 
 
@@ -30,7 +32,11 @@ class Classes:
 
     @classmethod
     def of(cls, y: Any, n_rows: int) -> Classes:
-        return cls(np.unique(check_labels(y, n_rows, "y")))
+        y = check_labels(y, n_rows, "y")
+        classes = np.unique(y)
+        if y.dtype.kind in "biu" and len(y) > MANY_ROWS and len(classes) > len(y) / 2:  # of others scikit-learn says so
+            warnings.warn(f"y has {len(classes)} classes in {len(y)} rows: is this a task for BoostingRegressor?", stacklevel=2)
+        return cls(classes)
 
     @property
     def n_outputs(self) -> int:

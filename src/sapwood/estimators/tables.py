@@ -44,15 +44,25 @@ def _read(estimator: Any, X: Any, schema: Schema | None) -> Table:
     frame = open_frame(X)
     if isinstance(X, np.ma.MaskedArray):
         X = filled(X)
-    if frame is None:
+    sound = _is_sound(X) and (schema is None or (X.shape[1] == schema.n_features and not hasattr(estimator, "feature_names_in_")))
+    if frame is None and not sound:
         own = isinstance(X, np.ndarray) and X.dtype.kind in "OmM" and X.ndim == 2
         dtype = None if own or sparse.issparse(X) else "numeric"
         X = validate_data(estimator, X, reset=schema is None, accept_sparse=True, dtype=dtype, ensure_all_finite=False)
     missing = what_is_missing(estimator) if schema is None else {"absent": schema.absent, "sparse_missing": schema.sparse_missing}
     table = read_any(X if frame is None else frame, **missing)
-    if frame is not None:
-        note_names(estimator, table.schema) if schema is None else _check_names(estimator, table.schema, schema)
+    if schema is None and (sound or frame is not None):
+        note_names(estimator, table.schema)
+    elif schema is not None and frame is not None:
+        _check_names(estimator, table.schema, schema)
     return table
+
+
+def _is_sound(X: Any) -> bool:
+    """Whether this is a table of numbers that scikit-learn would find nothing wrong with, but would ask whether it is a frame: looking
+    through all that is installed for somebody who knows takes longer than a small fit."""
+    plain = type(X) is np.ndarray or sparse.issparse(X)
+    return plain and X.ndim == 2 and X.dtype.kind in "fiub" and min(X.shape) > 0
 
 
 def what_is_missing(estimator: Any) -> dict[str, Any]:
