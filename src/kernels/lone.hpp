@@ -15,13 +15,11 @@ namespace sapwood {
 
 // The cells of a histogram that each hold one side of a feature's only split.
 class LoneCells {
-  static constexpr double kNobody = -1;
+  static constexpr int32_t kNobody = -1;
 
  public:
   LoneCells() = default;
   LoneCells(const Layout& layout, const Extras& extras) : run_end_(size_t(layout.n_units())) {
-    feature_.assign(size_t(layout.n_cells) + 4, kNobody);
-    upper_.assign(feature_.size(), 0);
     const int n_units = layout.n_units();
     for (int unit = 0; unit < n_units; ++unit) {
       const uint32_t *first = &layout.places.members[layout.member_begin[unit]],
@@ -31,9 +29,11 @@ class LoneCells {
       };
       run_end_[unit] = std::all_of(first, last, lone) ? unit + 1 : unit;
       if (run_end_[unit] == unit) continue;
+      feature_.resize(size_t(layout.n_cells) + 4, kNobody);
+      upper_.resize(size_t(layout.n_cells) + 4, 0);
       for (const uint32_t* f = first; f < last; ++f) {
         if (layout.n_bins[*f] < 2) continue;  // nothing to split
-        feature_[layout.cell(int(*f))] = double(*f);
+        feature_[layout.cell(int(*f))] = int32_t(*f);
         upper_[layout.cell(int(*f))] = layout.places.of[*f].common == 0 ? -1 : 0;
       }
     }
@@ -60,10 +60,10 @@ class LoneCells {
     const double parent = total_g * total_g / (total_h + rules.l2);
     const double floor = rules.min_gain + (rules.noise > 0 ? rules.noise * double(node.count) / total_h : 0.0);
     const int64_t mask = format.count_mask();
-    f64x4 top = splat(floor), who = splat(kNobody);
+    f64x4 top = splat(floor), who = splat(double(kNobody));
     i64x4 at = i64x4{0, 1, 2, 3} + first;
     for (int64_t c = first; c < last; c += 4, at += 4) {
-      i64x4 g, h, count, upper;
+      i64x4 g, h, count;
       if constexpr (kSingle) {
         const i64x4 word = load(cells + c);
         count = h = word & mask;
@@ -75,10 +75,10 @@ class LoneCells {
         count = word & mask;
         h = word >> format.count_bits;
       }
-      std::memcpy(&upper, upper_.data() + c, sizeof upper);
+      const i64x4 upper = __builtin_convertvector(load(upper_.data() + c), i64x4);
       g = (upper & (node.g - g)) | (~upper & g);
       h = (upper & (node.h - h)) | (~upper & h);
-      const f64x4 feature = load4(feature_.data() + c);
+      const f64x4 feature = __builtin_convertvector(load(feature_.data() + c), f64x4);
       const f64x4 lg = to_double(g), lh = to_double(h) * rules.hessian_unit, rg = total_g - lg, rh = total_h - lh;
       const f64x4 lden = lh + rules.l2, rden = rh + rules.l2;
       const i64x4 valid = (count >= rules.min_count) & (node.count - count >= rules.min_count) & (lh >= rules.min_hessian) &
@@ -100,11 +100,16 @@ class LoneCells {
     std::memcpy(&v, p, sizeof v);
     return v;
   }
+  static i32x4 load(const int32_t* p) {
+    i32x4 v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+  }
   static f64x4 to_double(i64x4 v) { return (f64x4)(v + (i64x4)splat(kRound)) - kRound; }
 
-  std::vector<double> feature_;  // of each cell, or kNobody
-  std::vector<int64_t> upper_;   // of each cell: -1 where it is the upper bin, so that the others go left
-  std::vector<int> run_end_;     // (n_units,)
+  std::vector<int32_t> feature_;  // of each cell, or kNobody
+  std::vector<int32_t> upper_;    // of each cell: -1 where it is the upper bin, so that the others go left
+  std::vector<int> run_end_;      // (n_units,)
 };
 
 }  // namespace sapwood

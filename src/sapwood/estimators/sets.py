@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.model_selection import check_cv, train_test_split
+from sklearn.model_selection import check_cv
 
 from sapwood.callbacks import VALIDATION, Callback, EarlyStopping
 from sapwood.data.columns import Schema
@@ -18,6 +18,7 @@ from sapwood.going_on import Start
 from sapwood.losses import Loss
 from sapwood.part import Part
 from sapwood.preparing import seen_levels
+from sapwood.sampling.held_out import hold_out
 
 if TYPE_CHECKING:
     from sapwood.estimators.base import BaseBoosting
@@ -121,7 +122,7 @@ def split(estimator: BaseBoosting, part: Part, X: Any, groups: Any, seed: int) -
                 f"validation_fraction={estimator.validation_fraction} of {len(rows)} rows cannot be kept aside for early stopping "
                 f"({error}); give X_val and y_val, or early_stopping=False"
             ) from None
-    return replace(part, rows=np.sort(train_rows)), replace(part, rows=np.sort(val_rows))
+    return replace(part, rows=train_rows), replace(part, rows=val_rows)
 
 
 def _split_by(estimator: BaseBoosting, part: Part, X: Any, groups: Any, rows: np.ndarray) -> list[np.ndarray]:
@@ -148,5 +149,5 @@ def _split_at_random(estimator: BaseBoosting, part: Part, rows: np.ndarray, seed
     """Some of the rows, in the shares of their classes; or some of the queries."""
     units = rows if part.queries is None else np.unique(part.queries.of_row[rows])
     strata = part.y[rows] if estimator._has_strata else None
-    both = train_test_split(units, test_size=estimator.validation_fraction, stratify=strata, random_state=seed)
+    both = list(hold_out(units, estimator.validation_fraction, strata, seed))
     return both if part.queries is None else [rows[np.isin(part.queries.of_row[rows], some)] for some in both]
