@@ -123,7 +123,7 @@ LIBRARIES = {
     for library in (
         Library(OURS, "sapwood", "sapwood", make_sapwood),
         Library(LIGHTGBM, "LightGBM", "lightgbm", make_lightgbm),
-        Library(XGBOOST, "XGBoost", "xgboost", make_xgboost),
+        Library(XGBOOST, "XGBoost", "xgboost-cpu", make_xgboost),
         Library("sklearn", "scikit-learn", "scikit-learn", make_sklearn, limited_outside=True),
         Library("catboost", "CatBoost", "catboost", make_catboost),
     )
