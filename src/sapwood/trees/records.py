@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -20,6 +21,7 @@ HEAVY_TAIL = 512  # narrow values need max|g| <= HEAVY_TAIL * mean|g|
 NARROW_NOISE = 8.0  # gain that stochastic rounding alone may show in a pure node, in squared units times rows / hessian
 
 
+@lru_cache(maxsize=64)  # most losses have the same bounds in every round
 def power_of_two(most: float, value: float) -> float:
     """The largest power of two whose product with `value` is at most `most`."""
     if value <= 0:
