@@ -131,3 +131,10 @@ def test_soft_targets_of_a_regressor():
     fitted = BoostingRegressor(loss="log_loss", max_iter=60).fit(X, SHARES[:, 0])
     assert ((fitted.predict(X) > 0) & (fitted.predict(X) < 1)).all()
     assert np.abs(fitted.predict(X) - SHARES[:, 0]).mean() < 0.03
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float64, str])
+def test_a_class_for_every_other_row_is_warned_of(dtype):
+    y = np.arange(60).repeat(5)[:N].astype(dtype)
+    with pytest.warns(UserWarning, match=r"50 classes in 60 rows|greater than 50%"):
+        classifier(max_iter=1).fit(X[:60], np.r_[y[::5][:50], y[::5][:10]])

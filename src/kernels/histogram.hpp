@@ -207,14 +207,24 @@ struct AddPacked {
   Word value(Pair r) const { return uint64_t(pack(r)); }
 };
 
+// Calls f with what rows add to a bin beside them.
+template <class F>
+void with_add(const Format& format, bool packed, F&& f) {
+  if (packed) return f(AddPacked(format));
+  switch (format.mode) {
+    case Mode::kNarrow: return f(AddNarrowCell(format));
+    case Mode::kWide: return f(AddWide(format));
+    case Mode::kSingle: return f(AddSingle(format));
+  }
+}
+
 // Adds each row's value to the bins listed beside it.
 //   begin   (n_rows + 1,) uint32: where the list of a row begins     IN
 //   beside  bins                                                     IN
 //   cells   those of the bins beside the rows                        IN/OUT
 template <class Add>
-void add_beside(const uint32_t* begin, const uint32_t* beside, const uint32_t* rows, uint32_t first, const void* records_, int64_t n,
-                const Format& format, void* cells_) {
-  const Add add(format);
+void add_beside(const Add& add, const uint32_t* begin, const uint32_t* beside, const uint32_t* rows, uint32_t first, const void* records_,
+                int64_t n, void* cells_) {
   auto* cells = static_cast<typename Add::Word*>(cells_);
   auto* records = static_cast<const typename Add::Record*>(records_);
   for (int64_t i = 0; i < n; ++i) {
@@ -228,9 +238,8 @@ void add_beside(const uint32_t* begin, const uint32_t* beside, const uint32_t* r
 
 // The same from short lists: there is a cell for their filler, too.
 template <class Add>
-void add_short(const ShortLists& lists, const uint32_t* rows, uint32_t first, const void* records_, int64_t n, const Format& format,
+void add_short(const Add& add, const ShortLists& lists, const uint32_t* rows, uint32_t first, const void* records_, int64_t n,
                void* cells_) {
-  const Add add(format);
   auto* cells = static_cast<typename Add::Word*>(cells_);
   auto* records = static_cast<const typename Add::Record*>(records_);
   const uint32_t* begin = lists.begin.data();
@@ -250,21 +259,10 @@ void add_short(const ShortLists& lists, const uint32_t* rows, uint32_t first, co
   }
 }
 
-inline void add_short_any(const ShortLists& lists, const uint32_t* rows, uint32_t first, const void* records, int64_t n,
-                          const Format& format, bool packed, void* cells) {
-  if (packed) return add_short<AddPacked>(lists, rows, first, records, n, format, cells);
-  switch (format.mode) {
-    case Mode::kNarrow: return add_short<AddNarrowCell>(lists, rows, first, records, n, format, cells);
-    case Mode::kWide: return add_short<AddWide>(lists, rows, first, records, n, format, cells);
-    case Mode::kSingle: return add_short<AddSingle>(lists, rows, first, records, n, format, cells);
-  }
-}
-
 // The same for a tile of rows, bin by bin.
 //   records  of the tile's rows   IN
 template <class Add>
-void add_tile(const Inverted& inverted, int64_t tile, uint32_t first, const void* records_, int64_t n, const Format& format, void* cells_) {
-  const Add add(format);
+void add_tile(const Add& add, const Inverted& inverted, int64_t tile, uint32_t first, const void* records_, int64_t n, void* cells_) {
   using Word = typename Add::Word;
   auto* cells = static_cast<Word*>(cells_);
   auto* records = static_cast<const typename Add::Record*>(records_);
@@ -280,26 +278,6 @@ void add_tile(const Inverted& inverted, int64_t tile, uint32_t first, const void
       if (rows < end) x += values[rows[0] - first];
       cells[b] = x + y;
     });
-  }
-}
-
-inline void add_tile_any(const Inverted& inverted, int64_t tile, uint32_t first, const void* records, int64_t n, const Format& format,
-                         bool packed, void* cells) {
-  if (packed) return add_tile<AddPacked>(inverted, tile, first, records, n, format, cells);
-  switch (format.mode) {
-    case Mode::kNarrow: return add_tile<AddNarrowCell>(inverted, tile, first, records, n, format, cells);
-    case Mode::kWide: return add_tile<AddWide>(inverted, tile, first, records, n, format, cells);
-    case Mode::kSingle: return add_tile<AddSingle>(inverted, tile, first, records, n, format, cells);
-  }
-}
-
-inline void add_beside_any(const uint32_t* begin, const uint32_t* beside, const uint32_t* rows, uint32_t first, const void* records,
-                           int64_t n, const Format& format, bool packed, void* cells) {
-  if (packed) return add_beside<AddPacked>(begin, beside, rows, first, records, n, format, cells);
-  switch (format.mode) {
-    case Mode::kNarrow: return add_beside<AddNarrowCell>(begin, beside, rows, first, records, n, format, cells);
-    case Mode::kWide: return add_beside<AddWide>(begin, beside, rows, first, records, n, format, cells);
-    case Mode::kSingle: return add_beside<AddSingle>(begin, beside, rows, first, records, n, format, cells);
   }
 }
 

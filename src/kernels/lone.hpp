@@ -105,7 +105,6 @@ class LoneCells {
     std::memcpy(&v, p, sizeof v);
     return v;
   }
-  static f64x4 to_double(i64x4 v) { return (f64x4)(v + (i64x4)splat(kRound)) - kRound; }
 
   std::vector<int32_t> feature_;  // of each cell, or kNobody
   std::vector<int32_t> upper_;    // of each cell: -1 where it is the upper bin, so that the others go left

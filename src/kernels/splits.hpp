@@ -108,10 +108,11 @@ struct Candidates {
 };
 
 // Whole numbers below 2^51 as doubles.
+inline f64x4 to_double(i64x4 v) { return (f64x4)(v + (i64x4)splat(kRound)) - kRound; }
 inline f64x4 to_double(const int64_t* p) {
   i64x4 v;
   std::memcpy(&v, p, sizeof v);
-  return (f64x4)(v + (i64x4)splat(kRound)) - kRound;
+  return to_double(v);
 }
 
 // Keeps the best of a feature's candidates if it beats `best`. A tie goes to the lower bin, and to missing values on the right.

@@ -131,9 +131,11 @@ void Workspace::add_to_histogram(Scratch& scratch, int slot, bool alone, size_t 
   if (beside) {
     int64_t* cells = static_cast<int64_t*>(table) + (packed ? 0 : int64_t(layout_.beside_begin()) * format_.words());
     const int64_t tile = rows ? -1 : inverted_[page].tile(first, n);
-    if (tile >= 0) return add_tile_any(inverted_[page], tile, first, records, n, format_, packed, cells);
-    if (!short_lists_.empty()) return add_short_any(short_lists_[page], rows, first, records, n, format_, packed, cells);
-    return add_beside_any(p.begin, p.beside, rows, first, records, n, format_, packed, cells);
+    return with_add(format_, packed, [&](auto add) {
+      if (tile >= 0) return add_tile(add, inverted_[page], tile, first, records, n, cells);
+      if (!short_lists_.empty()) return add_short(add, short_lists_[page], rows, first, records, n, cells);
+      add_beside(add, p.begin, p.beside, rows, first, records, n, cells);
+    });
   }
   const uint8_t* bins = p.bins + size_t(group) * p.n_rows * layout_.stride;
   const uint32_t* offsets = layout_.offsets.data() + group * layout_.padded_width();

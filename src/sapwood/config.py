@@ -171,6 +171,16 @@ RANKER = {
 }
 
 
+def changed(parameters: dict[str, Parameter], values: dict[str, Any]) -> dict[str, Any]:
+    """The values that are not the defaults: those need no check."""
+
+    def same(name: str, value: Any) -> bool:
+        default = parameters[name].default
+        return type(value) is type(default) and bool(value == default)
+
+    return {name: value for name, value in values.items() if name not in parameters or not same(name, value)}
+
+
 def constraints(parameters: dict[str, Parameter]) -> dict[str, list[Any]]:
     """In the form that scikit-learn checks."""
     return {name: parameter.allowed for name, parameter in parameters.items()}

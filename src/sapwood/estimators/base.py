@@ -231,8 +231,7 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
 
     def _validate_params(self) -> None:
         """As scikit-learn's, but for what was left at its default."""
-        given = self.get_params(deep=False).items()
-        changed = {name: value for name, value in given if name not in self._parameters or value is not self._parameters[name].default}
+        changed = config.changed(self._parameters, self.get_params(deep=False))
         validate_parameter_constraints(self._parameter_constraints, changed, caller_name=type(self).__name__)
 
     @with_callbacks

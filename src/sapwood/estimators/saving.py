@@ -234,9 +234,7 @@ def read_unfitted(data: dict[str, Any], classes: dict[str, type], start: Any, de
 
 def _check(values: dict[str, Any], known: dict[str, config.Parameter], name: str) -> None:
     """As `fit` would, so that nothing stands where predictions need something else."""
-    default = {key: parameter.default for key, parameter in known.items()}
-    same = {key for key, value in values.items() if type(value) is type(default[key]) and value == default[key]}  # need no check
-    checked = {key: value for key, value in values.items() if key not in same and not isinstance(value, Unsaved)}
+    checked = {key: value for key, value in config.changed(known, values).items() if not isinstance(value, Unsaved)}
     loss = checked.get("loss")
     if isinstance(loss, str) and is_name(loss):  # it may be registered elsewhere
         del checked["loss"]

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.model_selection import KFold, StratifiedKFold, check_cv, train_test_split
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
 from sapwood.checks import check_weights
 from sapwood.data.frames import open_frame
+from sapwood.sampling import held_out
 
 Targets = Callable[[Any, int, str], np.ndarray]  # (y, n_rows, name) -> y, checked
 
@@ -76,7 +77,8 @@ def hold_out(sample: Sample, size: float | int, strata: np.ndarray | None, seed:
     if n_held >= len(rows):
         raise ValueError(f"calibration_size={size} cannot be held out of n_samples={len(rows)} rows: none would be left to train on")
     try:
-        train, held = train_test_split(rows, test_size=n_held, stratify=strata, random_state=seed)
+        classes = None if strata is None else np.unique(strata, return_inverse=True)[1]
+        train, held = held_out.hold_out(rows, n_held, classes, seed)
     except ValueError:  # classes of few rows; one of each is trained on
         first = np.unique(sample.y if strata is None else strata, return_index=True)[1]
         if n_held > len(rows) - len(first):
@@ -85,7 +87,7 @@ def hold_out(sample: Sample, size: float | int, strata: np.ndarray | None, seed:
             ) from None
         held = check_random_state(seed).choice(np.setdiff1d(rows, first), n_held, replace=False)
         train = np.setdiff1d(rows, held)
-    return sample.take(np.sort(train)), sample.take(np.sort(held))
+    return sample.take(train), sample.take(np.sort(held))
 
 
 def folds(sample: Sample, cv: Any, groups: Any, classifier: bool, seed: int) -> Iterator[tuple[Sample, Sample]]:
