@@ -4,7 +4,7 @@ CXX ?= c++
 BIN := .venv/bin
 BUILD_TOOLS := 'scikit-build-core>=0.11' 'nanobind>=2.9' 'cmake>=3.26' ninja
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-KERNELS := CMakeLists.txt pyproject.toml $(wildcard src/kernels/* src/kernels/bindings/*)
+KERNELS := CMakeLists.txt pyproject.toml $(wildcard src/kernels/*.?pp src/kernels/*/*.?pp)
 ASAN_TESTS := tests/kernels tests/trees tests/losses tests/model tests/data tests/encoding
 
 .PHONY: help demo test lint types unit bench fuzz fuzzer kill asan format clean FORCE
@@ -20,7 +20,7 @@ test: lint types unit  ## lint, types and tests
 lint: .venv/dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/clang-format --dry-run -Werror src/kernels/*.?pp src/kernels/bindings/*.?pp
+	@$(BIN)/clang-format --dry-run -Werror src/kernels/*.?pp src/kernels/*/*.?pp
 
 types: .venv/dev
 	@$(BIN)/mypy
@@ -47,7 +47,7 @@ asan: build/asan/installed  ## the kernels' tests under the address and undefine
 		build/asan/bin/python -m pytest -p no:cacheprovider -n 2 $(ASAN_TESTS)
 
 format: .venv/dev  ## format the source
-	@$(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/clang-format -i src/kernels/*.?pp src/kernels/bindings/*.?pp
+	@$(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/clang-format -i src/kernels/*.?pp src/kernels/*/*.?pp
 
 clean:  ## remove what the targets made
 	rm -rf .venv build

@@ -1,6 +1,6 @@
 // What Python may call: see bindings/.
 #include "bindings/bindings.hpp"
-#include "fixed.hpp"
+#include "core/fixed.hpp"
 
 namespace nb = nanobind;
 using namespace sapwood;

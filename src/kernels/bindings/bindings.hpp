@@ -13,12 +13,12 @@
 #include <stdexcept>
 #include <vector>
 
-#include "../binning.hpp"
-#include "../gradients.hpp"
-#include "../layout.hpp"
-#include "../pool.hpp"
-#include "../scoring.hpp"
-#include "../sparse.hpp"
+#include "bins/binning.hpp"
+#include "bins/layout.hpp"
+#include "bins/sparse.hpp"
+#include "core/pool.hpp"
+#include "loss/gradients.hpp"
+#include "predict/scoring.hpp"
 
 namespace sapwood {
 namespace nb = nanobind;

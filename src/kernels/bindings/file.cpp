@@ -1,7 +1,7 @@
 // What a model file is checked by.
-#include "../file.hpp"
+#include "core/file.hpp"
 
-#include "bindings.hpp"
+#include "bindings/bindings.hpp"
 
 namespace sapwood {
 

@@ -2,9 +2,9 @@
 #include <limits>
 #include <memory>
 
-#include "../sorted.hpp"
-#include "../workspace.hpp"
-#include "bindings.hpp"
+#include "bindings/bindings.hpp"
+#include "grow/sorted.hpp"
+#include "grow/workspace.hpp"
 
 namespace sapwood {
 namespace {

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <mutex>
 
-#include "../quantiles.hpp"
-#include "../vectors.hpp"
-#include "bindings.hpp"
+#include "bindings/bindings.hpp"
+#include "loss/quantiles.hpp"
+#include "loss/vectors.hpp"
 
 namespace sapwood {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <mutex>
 
-#include "bindings.hpp"
+#include "bindings/bindings.hpp"
 
 namespace sapwood {
 namespace {

@@ -1,7 +1,7 @@
 // Losses and measures of ranked rows.
-#include "../ranking.hpp"
+#include "loss/ranking.hpp"
 
-#include "bindings.hpp"
+#include "bindings/bindings.hpp"
 
 namespace sapwood {
 namespace {

@@ -1,10 +1,10 @@
 // Rows drawn by hashes.
-#include "../sampling.hpp"
+#include "grow/sampling.hpp"
 
 #include <mutex>
 
-#include "../hash.hpp"
-#include "bindings.hpp"
+#include "bindings/bindings.hpp"
+#include "core/hash.hpp"
 
 namespace sapwood {
 namespace {

@@ -1,6 +1,6 @@
 // Trained trees: prediction and explanation.
-#include "../shap.hpp"
-#include "bindings.hpp"
+#include "bindings/bindings.hpp"
+#include "predict/shap.hpp"
 
 namespace sapwood {
 namespace {

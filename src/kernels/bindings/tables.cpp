@@ -1,11 +1,11 @@
 // From tables, dense and sparse, to cut points, bins, ranks and hashes.
 #include <mutex>
 
-#include "../fingerprint.hpp"
-#include "../quantiles.hpp"
-#include "../sorted.hpp"
-#include "../statistics.hpp"
-#include "bindings.hpp"
+#include "bindings/bindings.hpp"
+#include "bins/fingerprint.hpp"
+#include "bins/statistics.hpp"
+#include "grow/sorted.hpp"
+#include "loss/quantiles.hpp"
 
 namespace sapwood {
 namespace {

@@ -1,0 +1,329 @@
+#include "predict/shap.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "core/pool.hpp"
+
+namespace sapwood {
+namespace {
+
+constexpr int kTabulated = 12;            // features of a path whose patterns are looked up
+constexpr int64_t kRows = 4096;           // of a task, at most
+constexpr int64_t kBackgroundRows = 512;  // whose decisions are taken at once
+
+// The product of (t + share) over features, by powers of t.
+class Product {
+ public:
+  Product() : c_(1, 1.0) {}
+  void multiply(double share) {
+    c_.push_back(c_.back());
+    for (size_t k = c_.size() - 2; k > 0; --k) c_[k] = c_[k] * share + c_[k - 1];
+    c_[0] *= share;
+  }
+  // Without one factor. The coefficients rise to a peak and then fall; from either end towards the peak, what is taken off is the smaller
+  // part, and errors do not grow. A small share is the exception: dividing by it would let them.
+  Product divided(double share) const {
+    Product out;
+    const size_t n = c_.size() - 1;
+    out.c_.resize(n);
+    const size_t peak = share < 0.5 ? 0 : size_t(std::max_element(c_.begin(), c_.end()) - c_.begin());
+    double carry = 0;
+    for (size_t k = 0; k < peak; ++k) out.c_[k] = carry = (c_[k] - carry) / share;
+    carry = 0;
+    for (size_t k = n; k > peak; --k) out.c_[k - 1] = carry = c_[k] - share * carry;
+    return out;
+  }
+  // The sum over sets of known features, which all let pass: each set's weight times the shares of those not in it.
+  //   weights  by the number of features in a set   IN
+  double weigh(const std::vector<double>& weights) const {
+    double sum = 0;
+    // Where all let pass there is one coefficient more than sets that leave somebody out.
+    for (size_t k = 0; k < std::min(c_.size(), weights.size()); ++k) sum += c_[k] * weights[k];
+    return sum;
+  }
+
+ private:
+  std::vector<double> c_;
+};
+
+// k! (n - 1 - k)! / n! for k = 0, ..., n - 1: the chance that just k of the others come before a feature.
+std::vector<double> order_weights(int n) {
+  std::vector<double> out(size_t(std::max(n, 1)), 1.0 / std::max(n, 1));
+  for (int k = 1; k < n; ++k) out[k] = out[k - 1] * k / (n - k);
+  return out;
+}
+
+// The decisions of a tree's nodes for some rows.
+struct Decisions {
+  std::vector<uint8_t> left;  // (n_nodes, n_rows)
+  int64_t n_rows = 0;
+
+  void take(const Scorer& scorer, int64_t tree, const std::vector<double>& columns, int64_t n) {
+    n_rows = n;
+    left.resize(size_t(scorer.n_nodes(tree) * n));
+    scorer.decide(tree, columns.data(), n, left.data());
+  }
+  bool passes(const LeafPath::Step& step, int64_t row) const { return left[step.node * n_rows + row] == step.left; }
+};
+
+// Path-dependent values: a term for each player of a path, and the expected value.
+class Values {
+ public:
+  explicit Values(int n_players) : n_players_(n_players) {}
+  int64_t width() const { return n_players_ + 1; }
+  void begin_tree(const Scorer&, int64_t) {}
+
+  void begin_leaf(const LeafPath& path, size_t, std::vector<int64_t>& places) {
+    places.assign(path.players.begin(), path.players.end());
+    places.push_back(n_players_);
+    weights_ = order_weights(int(path.players.size()));
+  }
+
+  void fill(const LeafPath& path, const uint8_t* pass, double* terms) const {
+    const size_t n = path.players.size();
+    Product known;
+    double blocked = 1, expected = 1;
+    for (size_t i = 0; i < n; ++i) {
+      expected *= path.shares[i];
+      if (pass[i]) known.multiply(path.shares[i]);
+      if (!pass[i]) blocked *= path.shares[i];
+    }
+    const double of_blocked = -blocked * known.weigh(weights_);
+    for (size_t i = 0; i < n; ++i) {
+      terms[i] = pass[i] ? (1 - path.shares[i]) * blocked * known.divided(path.shares[i]).weigh(weights_) : of_blocked;
+    }
+    terms[n] = expected;
+  }
+
+ private:
+  int n_players_;
+  std::vector<double> weights_;
+};
+
+// Interactions: a term for each two players of a path, in both orders.
+class Pairs {
+ public:
+  explicit Pairs(int n_players) : n_players_(n_players) {}
+  int64_t width() const { return int64_t(n_players_) * n_players_; }
+  void begin_tree(const Scorer&, int64_t) {}
+
+  void begin_leaf(const LeafPath& path, size_t, std::vector<int64_t>& places) {
+    places.clear();
+    for (int32_t a : path.players) {
+      for (int32_t b : path.players) {
+        if (a != b) places.push_back(int64_t(a) * n_players_ + b);
+      }
+    }
+    weights_ = order_weights(int(path.players.size()) - 1);
+  }
+
+  void fill(const LeafPath& path, const uint8_t* pass, double* terms) const {
+    const size_t n = path.players.size();
+    Product known;
+    double blocked = 0.5;
+    for (size_t i = 0; i < n; ++i) {
+      if (pass[i]) known.multiply(path.shares[i]);
+      if (!pass[i]) blocked *= path.shares[i];
+    }
+    for (size_t i = 0, at = 0; i < n; ++i) {
+      const Product rest = pass[i] ? known.divided(path.shares[i]) : known;
+      const double factor = blocked * (pass[i] ? 1 - path.shares[i] : -1);
+      for (size_t j = 0; j < n; ++j) {
+        if (i == j) continue;
+        if (pass[j]) {
+          terms[at++] = factor * (1 - path.shares[j]) * rest.divided(path.shares[j]).weigh(weights_);
+        } else {
+          terms[at++] = -factor * rest.weigh(weights_);
+        }
+      }
+    }
+  }
+
+ private:
+  int n_players_;
+  std::vector<double> weights_;
+};
+
+// Interventional values: as Values, against the rows of a background.
+class Against {
+  using Pattern = std::string;  // of ones and zeros: which features let a row pass; short ones need no memory of their own
+
+ public:
+  Against(int n_players, const Table& background, const std::vector<std::vector<LeafPath>>& paths)
+      : n_players_(n_players), background_(background), paths_(paths) {}
+  int64_t width() const { return n_players_ + 1; }
+
+  // Counts the patterns of the background's rows at each leaf.
+  void begin_tree(const Scorer& scorer, int64_t tree) {
+    patterns_.assign(paths_[tree].size(), {});
+    std::vector<double> columns;
+    Decisions decisions;
+    for (int64_t at = 0; at < background_.n_rows; at += kBackgroundRows) {
+      const int64_t n = std::min(kBackgroundRows, background_.n_rows - at);
+      scorer.load(background_, at, n, columns);
+      decisions.take(scorer, tree, columns, n);
+      for (size_t k = 0; k < patterns_.size(); ++k) {
+        const LeafPath& path = paths_[tree][k];
+        for (int64_t row = 0; row < n; ++row) {
+          Pattern pass(path.players.size(), 1);
+          for (const auto& step : path.steps) pass[step.slot] &= decisions.passes(step, row);
+          ++patterns_[k][std::move(pass)];
+        }
+      }
+    }
+  }
+
+  void begin_leaf(const LeafPath& path, size_t index, std::vector<int64_t>& places) {
+    places.assign(path.players.begin(), path.players.end());
+    places.push_back(n_players_);
+    leaf_ = index;
+  }
+
+  void fill(const LeafPath& path, const uint8_t* pass, double* terms) const {
+    const size_t n = path.players.size();
+    std::fill(terms, terms + n + 1, 0.0);
+    for (const auto& [other, count] : patterns_[leaf_]) {
+      int n_own = 0, n_other = 0;  // features by which only the row passes, or only the background's
+      bool reached = true, without = true;
+      for (size_t i = 0; i < n; ++i) {
+        n_own += pass[i] && !other[i];
+        n_other += !pass[i] && other[i];
+        reached &= pass[i] || other[i];
+        without &= other[i];
+      }
+      const double share = double(count) / double(background_.n_rows);
+      if (without) terms[n] += share;
+      if (!reached || n_own + n_other == 0) continue;
+      const std::vector<double> weights = order_weights(n_own + n_other);
+      for (size_t i = 0; i < n; ++i) {
+        if (pass[i] && !other[i]) terms[i] += share * weights[n_own - 1];
+        if (!pass[i] && other[i]) terms[i] -= share * weights[n_own];
+      }
+    }
+  }
+
+ private:
+  int n_players_;
+  const Table& background_;
+  const std::vector<std::vector<LeafPath>>& paths_;
+  std::vector<std::map<Pattern, int64_t>> patterns_;  // of each leaf: how many rows have it
+  size_t leaf_ = 0;
+};
+
+}  // namespace
+
+Explainer::Explainer(const Scorer& scorer, const int64_t* count, const int32_t* player, int n_players)
+    : scorer_(scorer), n_players_(n_players), paths_(size_t(scorer.n_trees())) {
+  int64_t begin = 0;
+  for (int64_t tree = 0; tree < scorer.n_trees(); ++tree) {
+    std::vector<LeafPath> paths(1);  // of nodes still to visit, the next one last
+    while (!paths.empty()) {
+      LeafPath path = std::move(paths.back());
+      paths.pop_back();
+      const int32_t node = path.leaf;
+      if (scorer.feature(tree, node) < 0) {
+        paths_[tree].push_back(std::move(path));
+        continue;
+      }
+      const auto [left, right] = scorer.children(tree, node);
+      const int32_t own = player[scorer.feature(tree, node)];
+      for (int32_t child : {right, left}) {
+        LeafPath next = path;
+        auto found = std::find(next.players.begin(), next.players.end(), own);
+        const size_t slot = size_t(found - next.players.begin());
+        if (found == next.players.end()) {
+          next.players.push_back(own);
+          next.shares.push_back(1.0);
+        }
+        const int64_t all = count[begin + left] + count[begin + right];
+        next.shares[slot] *= all > 0 ? double(count[begin + child]) / double(all) : 0.5;
+        next.steps.push_back({node, uint8_t(child == left), int32_t(slot)});
+        next.leaf = child;
+        paths.push_back(std::move(next));
+      }
+    }
+    begin += scorer.n_nodes(tree);
+  }
+}
+
+template <class Terms>
+void Explainer::add_terms(const Table& table, int64_t first, int64_t last, int n_threads, const Terms& prototype, double* out) const {
+  const int64_t rows = std::clamp<int64_t>(table.n_rows / (2 * n_threads), 1, kRows);
+  const int64_t width = prototype.width(), row_size = width * scorer_.n_outputs();
+  parallel(n_threads, (table.n_rows + rows - 1) / rows, [&](int, Tasks& tasks) {
+    Terms terms = prototype;
+    std::vector<double> columns, table_terms, own;
+    std::vector<int64_t> places;
+    std::vector<int32_t> where;
+    std::vector<uint16_t> masks(static_cast<size_t>(rows));
+    std::vector<uint8_t> pass;
+    Decisions decisions;
+    for (int64_t task; (task = tasks.claim()) >= 0;) {
+      const int64_t begin = task * rows, n = std::min(rows, table.n_rows - begin);
+      scorer_.load(table, begin, n, columns);
+      for (int64_t tree = first; tree < last; ++tree) {
+        decisions.take(scorer_, tree, columns, n);
+        terms.begin_tree(scorer_, tree);
+        const Scorer::Values values = scorer_.values(tree);
+        for (size_t k = 0; k < paths_[tree].size(); ++k) {
+          const LeafPath& path = paths_[tree][k];
+          terms.begin_leaf(path, k, places);
+          const size_t n_slots = path.players.size(), n_terms = places.size();
+          const bool tabulated = n_slots <= kTabulated;
+          pass.assign(n_slots, 1);
+          if (tabulated) {
+            where.assign(size_t(1) << n_slots, -1);
+            table_terms.clear();
+            std::fill_n(masks.begin(), n, uint16_t((1u << n_slots) - 1));
+            for (const auto& step : path.steps) {
+              const uint8_t* left = decisions.left.data() + step.node * n;
+              const uint16_t keep = uint16_t(~(1u << step.slot));
+              for (int64_t i = 0; i < n; ++i) masks[i] &= left[i] == step.left ? uint16_t(0xffff) : keep;
+            }
+          } else {
+            own.resize(n_terms);
+          }
+          for (int64_t i = 0; i < n; ++i) {
+            const double* found;
+            if (tabulated) {
+              int32_t& at = where[masks[i]];
+              if (at < 0) {
+                at = int32_t(table_terms.size());
+                table_terms.resize(table_terms.size() + n_terms);
+                for (size_t slot = 0; slot < n_slots; ++slot) pass[slot] = masks[i] >> slot & 1;
+                terms.fill(path, pass.data(), table_terms.data() + at);
+              }
+              found = table_terms.data() + at;
+            } else {
+              std::fill(pass.begin(), pass.end(), 1);
+              for (const auto& step : path.steps) pass[step.slot] &= decisions.passes(step, i);
+              terms.fill(path, pass.data(), own.data());
+              found = own.data();
+            }
+            double* to = out + (begin + i) * row_size + values.first * width;
+            for (int output = 0; output < values.n; ++output, to += width) {
+              const double value = values.of(path.leaf, output);
+              for (size_t t = 0; t < n_terms; ++t) to[places[t]] += value * found[t];
+            }
+          }
+        }
+      }
+    }
+  });
+}
+
+void Explainer::add(const Table& table, int64_t first, int64_t last, int n_threads, double* out) const {
+  add_terms(table, first, last, n_threads, Values(n_players_), out);
+}
+
+void Explainer::add_against(const Table& table, const Table& background, int64_t first, int64_t last, int n_threads, double* out) const {
+  add_terms(table, first, last, n_threads, Against(n_players_, background, paths_), out);
+}
+
+void Explainer::add_pairs(const Table& table, int64_t first, int64_t last, int n_threads, double* out) const {
+  add_terms(table, first, last, n_threads, Pairs(n_players_), out);
+}
+
+}  // namespace sapwood
