@@ -54,7 +54,7 @@ clean:  ## remove what the targets made
 
 # An editable install knows the modules there were: a new one has it done again.
 build/modules: FORCE
-	@mkdir -p build && ls src/sapwood/*.py src/sapwood/*/*.py > $@.new && { cmp -s $@.new $@ || cp $@.new $@; } && rm $@.new
+	@mkdir -p build && ls src/sapwood/*.py src/sapwood/*/*.py src/sapwood/*/*/*.py > $@.new && { cmp -s $@.new $@ || cp $@.new $@; } && rm $@.new
 
 .venv/installed: $(KERNELS) build/modules
 	@command -v $(CXX) >/dev/null || { echo "Sapwood needs a C++20 compiler: install g++ 11 or newer (Debian, Ubuntu: apt install g++), then run make again." >&2; exit 1; }
@@ -77,7 +77,7 @@ build/modules: FORCE
 	@touch $@
 
 # An environment of its own that borrows .venv's packages, but not its editable install.
-build/asan/installed: .venv/dev $(wildcard src/sapwood/*.py src/sapwood/*/*.py)
+build/asan/installed: .venv/dev $(wildcard src/sapwood/*.py src/sapwood/*/*.py src/sapwood/*/*/*.py)
 	@test -x build/asan/bin/python || $(PYTHON) -m venv build/asan
 	@$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
 		> "$$(build/asan/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/borrowed.pth"

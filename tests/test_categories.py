@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 
 from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor, Model
 from sapwood.callbacks import Checkpoint
-from sapwood.data.storage import Storage
+from sapwood.data.bundling import Storage
 from sapwood.encoding import ENCODERS
 
 N = 1500

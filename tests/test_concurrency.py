@@ -14,9 +14,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import sapwood
-from sapwood import BoostingClassifier, BoostingRegressor, Model, threads
+from sapwood import BoostingClassifier, BoostingRegressor, Model
 from sapwood.data.tables import ArrayTable
-from sapwood.threads import available_cpus, resolve_threads
+from sapwood.runtime import threads
+from sapwood.runtime.threads import available_cpus, resolve_threads
 
 ROOT = Path(__file__).parent.parent
 SECONDS = 60  # what hangs fails after this long

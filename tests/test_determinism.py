@@ -21,11 +21,11 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from sapwood import BoostingClassifier, BoostingRegressor
 from sapwood.data import pages
+from sapwood.data.bundling import BESIDE, Storage
 from sapwood.data.pages import Pages
-from sapwood.data.storage import BESIDE, Storage
-from sapwood.kernels import supports_avx2
-from sapwood.trees import records
-from sapwood.trees.records import NARROW, SINGLE, WIDE, Records
+from sapwood.runtime.kernels import supports_avx2
+from sapwood.trees import gradients as records
+from sapwood.trees.gradients import NARROW, SINGLE, WIDE, Records
 
 ROOT = Path(__file__).parent.parent
 THREADS = [1, 2, 3, 8]
@@ -190,7 +190,7 @@ each_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 @pytest.fixture
 def eight_cpus(monkeypatch):
     """More threads than this machine may have cores: they run all the same."""
-    monkeypatch.setattr("sapwood.threads.available_cpus", lambda: 8)
+    monkeypatch.setattr("sapwood.runtime.threads.available_cpus", lambda: 8)
 
 
 @pytest.fixture(scope="module")
@@ -312,6 +312,6 @@ def test_process_and_instruction_set_leave_no_trace(kernels, environment, alone)
 
 
 if __name__ == "__main__":
-    from sapwood import kernels
+    from sapwood.runtime import kernels
 
     print(json.dumps({"kernels": kernels.name} | {name: case.fingerprint(n_jobs=2) for name, case in CASES.items()}))

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sapwood import BoostingRegressor, FeatureSpec
-from sapwood.features import Features
+from sapwood.params.columns import Features
 
 rng = np.random.default_rng(0)
 N_ROWS = 300

@@ -9,14 +9,14 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor, FeatureSpec
-from sapwood.boosting import Rows, train
 from sapwood.callbacks import Callback
 from sapwood.data.binning import Binning
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
 from sapwood.losses import SquaredError
-from sapwood.ordered import Ordered
-from sapwood.sampling.features import FeaturePolicy
+from sapwood.training.boosting import Rows, train
+from sapwood.training.ordered import Ordered
+from sapwood.trees.features import FeaturePolicy
 from sapwood.trees.frontier import FRONTIERS
 from sapwood.trees.grower import TreeConfig
 

@@ -8,17 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sapwood import BoostingClassifier, BoostingRegressor, Model
-from sapwood.boosting import Rows, train
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
 from sapwood.encoding.encoding import Encoding
-from sapwood.going_on import Start
 from sapwood.losses import REGRESSION
-from sapwood.losses.quantiles import Quantiles
-from sapwood.losses.several import SeveralOutputs
-from sapwood.plan import make_strategy, make_tree_config
-from sapwood.resolve import Features
-from sapwood.strategies import SharedTrees
+from sapwood.losses.multi_output import SeveralOutputs
+from sapwood.losses.multi_quantile import Quantiles
+from sapwood.params.plan import make_strategy, make_tree_config
+from sapwood.params.resolve import Features
+from sapwood.training.boosting import Rows, train
+from sapwood.training.multi_output import SharedTrees
+from sapwood.training.warm_start import Start
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(600, 5)).round(1)

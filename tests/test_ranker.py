@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold, GroupShuffleSplit,
 
 from sapwood import BoostingRanker, Model
 from sapwood.data.queries import Queries
-from sapwood.estimators import sets
+from sapwood.estimators import fit_data as sets
 from sapwood.losses import RANKING
 from sapwood.metrics import find_metric
 from sapwood.sampling.rows import WholeQueries

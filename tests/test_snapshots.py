@@ -19,9 +19,9 @@ from sklearn.model_selection import ShuffleSplit
 
 from sapwood import Model, Snapshot, SnapshotError
 from sapwood.callbacks import Callback, EarlyStopping, LearningRate
-from sapwood.identity import as_text
 from sapwood.model import container, disk
 from sapwood.model.file import checksum
+from sapwood.training.fit_signature import as_text
 from tests import killed
 from tests import test_going_on as going_on
 from tests.test_going_on import FRAME, WORDS, N, X, Y, classifier, regressor

@@ -5,8 +5,8 @@ import pytest
 
 from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor
 from sapwood.data.tables import ArrayTable
-from sapwood.going_on import Start
 from sapwood.losses import MORE_CLASSES
+from sapwood.training.warm_start import Start
 from tests.losses.test_losses import make_estimator, predict, targets
 
 rng = np.random.default_rng(0)

@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sapwood import BoostingClassifier, BoostingRegressor
 from sapwood.callbacks import Callback, Checkpoint, EarlyStopping, LearningRate, Log, ProgressBar
 from sapwood.callbacks import progress as progress_module
-from sapwood.estimators import sets
+from sapwood.estimators import fit_data as sets
 from sapwood.metrics import Metric
 
 rng = np.random.default_rng(0)

@@ -7,14 +7,14 @@ How to read the source: `estimators` (what users call) -> `boosting` (the round 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from sapwood.curves import cv
 from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor, load, merge
-from sapwood.features import FeatureSpec
+from sapwood.estimators.cross_validation import cv
 from sapwood.losses import Loss
 from sapwood.losses.check import check_loss
 from sapwood.losses.registry import register_loss
 from sapwood.model import Model, ModelFormatError
-from sapwood.snapshots import Snapshot, SnapshotError
+from sapwood.params.columns import FeatureSpec
+from sapwood.training.checkpoint import Snapshot, SnapshotError
 from sapwood.version import __version__
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from sapwood import kernels
 from sapwood.data import fingerprint, tables
 from sapwood.data.fingerprint import Fingerprint
 from sapwood.data.frames import frame_table, open_frame
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import ArrayTable
+from sapwood.runtime import kernels
 from tests.reference import fingerprint as twin
 
 RNG = np.random.default_rng(0)

@@ -6,12 +6,13 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from sapwood import BoostingClassifier, BoostingRegressor, kernels
+from sapwood import BoostingClassifier, BoostingRegressor
 from sapwood.data.binning import Binning
+from sapwood.data.bundling import BESIDE, Storage
 from sapwood.data.pages import Pages
 from sapwood.data.sparse import SparseTable
-from sapwood.data.storage import BESIDE, Storage
 from sapwood.data.tables import ArrayTable, FrameTable
+from sapwood.runtime import kernels
 
 
 def table(n_rows, n_features, density, seed=0, values="few"):
@@ -187,7 +188,7 @@ def test_exclusive_features_share_a_column_and_a_clash_that_no_sample_shows_is_f
     storage = Storage.choose(one_hot, Binning.fit(one_hot, 255, None, None, 0, 1), 1)
     assert storage.n_columns == 1
     monkeypatch.setattr("sapwood.data.sparse.SAMPLE_ROWS", 100)
-    monkeypatch.setattr("sapwood.data.storage.FEWEST_BESIDE", 100)
+    monkeypatch.setattr("sapwood.data.bundling.FEWEST_BESIDE", 100)
     both = SparseTable(matrix)
     binning = Binning.fit(both, 255, None, None, 0, 1)
     assert Storage.choose(both, binning, 1).n_columns < 20

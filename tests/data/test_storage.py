@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from sapwood.data import storage as module
+from sapwood.data import bundling as module
 from sapwood.data.binning import Binning
+from sapwood.data.bundling import BESIDE, NO_COMMON, Storage
 from sapwood.data.pages import Pages
-from sapwood.data.storage import BESIDE, NO_COMMON, Storage
 from sapwood.data.tables import ArrayTable
 
 

@@ -13,8 +13,8 @@ from numpy.testing import assert_array_equal
 from sapwood import BoostingRegressor, load, merge
 from sapwood.data.columns import ColumnError
 from sapwood.encoding.calendar import PARTS, CalendarPart
-from sapwood.export import ExportError
 from sapwood.model import Model
+from sapwood.model.export import ExportError
 from sapwood.plots.tree import question
 
 RNG = np.random.default_rng(0)

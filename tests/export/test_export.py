@@ -1,7 +1,7 @@
 import pytest
 
 from sapwood import BoostingClassifier, BoostingRegressor
-from sapwood.export import EXPORTERS, ExportError
+from sapwood.model.export import EXPORTERS, ExportError
 from tests.export import kinds
 
 

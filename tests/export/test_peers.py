@@ -9,8 +9,8 @@ import treelite
 import xgboost
 
 from sapwood.data.tables import ArrayTable
-from sapwood.export import ExportError
-from sapwood.export.xgboost import first_above
+from sapwood.model.export import ExportError
+from sapwood.model.export.xgboost import first_above
 from tests.export import kinds
 
 PEERS = ("treelite", "lightgbm", "xgboost")

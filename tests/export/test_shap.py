@@ -4,7 +4,7 @@ import matplotlib
 import numpy as np
 import pytest
 
-from sapwood.export import ExportError
+from sapwood.model.export import ExportError
 from tests.export import kinds
 
 with warnings.catch_warnings():  # its own

@@ -2,11 +2,11 @@
 
 import pytest
 
-from sapwood import _kernels_baseline
+from sapwood.runtime import _kernels_baseline
 
 MODULES = [_kernels_baseline]
 if _kernels_baseline.supports_avx2():
-    from sapwood import _kernels_avx2
+    from sapwood.runtime import _kernels_avx2
 
     MODULES.append(_kernels_avx2)
 

@@ -41,7 +41,7 @@ kernels.bin_table(np.ones((400, 8)), 0, np.empty(0), begin, page, 1 << 61, 0, 8,
 CHILD = """
 import json, sys
 import numpy as np
-from sapwood import kernels
+from sapwood.runtime import kernels
 for code in json.load(sys.stdin):
     try:
         exec(code, {"np": np, "kernels": kernels})

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sapwood import kernels
+from sapwood.runtime import kernels
 from tests.reference import ranking as reference
 
 MEASURES = ["ndcg", "map", "mrr", "pairwise"]

@@ -19,14 +19,15 @@ from sklearn.metrics import (
     mean_tweedie_deviance,
 )
 
-from sapwood import BoostingClassifier, BoostingRegressor, Model, check_loss, kernels
-from sapwood.boosting import Rows, train
+from sapwood import BoostingClassifier, BoostingRegressor, Model, check_loss
 from sapwood.callbacks import Callback
 from sapwood.data.binning import Binning
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
 from sapwood.losses import LOSSES, MORE_CLASSES, RANKING, REGRESSION, SHARES, TWO_CLASSES, LeafRows
-from sapwood.sampling.features import FeaturePolicy
+from sapwood.runtime import kernels
+from sapwood.training.boosting import Rows, train
+from sapwood.trees.features import FeaturePolicy
 from sapwood.trees.frontier import LeafWise
 from sapwood.trees.grower import TreeConfig
 from sapwood.trees.rules import Rules

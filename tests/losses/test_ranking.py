@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from sapwood import kernels
 from sapwood.data.queries import Queries
 from sapwood.losses import RANKING
 from sapwood.metrics import ranking as measures
+from sapwood.runtime import kernels
 
 PAIR = np.dtype([("gradient", "i4"), ("hessian", "u4")])
 QUERIES = Queries.from_group([5, 1, 12, 30, 2], 50)

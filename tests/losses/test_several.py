@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from sapwood.losses import REGRESSION, LeafRows
-from sapwood.losses.several import SeveralOutputs
+from sapwood.losses.multi_output import SeveralOutputs
 
 
 def several(name, n_outputs=3):

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
-from sapwood import BoostingClassifier, Model, ModelFormatError, kernels
+from sapwood import BoostingClassifier, Model, ModelFormatError
 from sapwood.data.tables import ArrayTable
 from sapwood.model.file import ARRAYS, SCHEMA, checksum, pack, unpack
+from sapwood.runtime import kernels
 from tests.model.plain_reader import hash_of
 
 

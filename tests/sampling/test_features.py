@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sapwood.sampling.features import AtMost, FeaturePolicy, Groups
+from sapwood.trees.features import AtMost, FeaturePolicy, Groups
 
 
 class Splits:

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from sapwood import kernels
+from sapwood.runtime import kernels
 from sapwood.sampling.rows import BayesianBootstrap, MinimalVariance, OneSide, RowSampler, Uniform, _unit
-from sapwood.trees.records import Records, Scale
+from sapwood.trees.gradients import Records, Scale
 from tests.reference.histogram import hash_rows
 
 

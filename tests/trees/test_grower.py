@@ -9,8 +9,8 @@ from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
 from sapwood.losses import LOSSES
 from sapwood.losses.logistic import LogLoss
-from sapwood.sampling.features import FeaturePolicy
-from sapwood.strategies import tree_key
+from sapwood.training.multi_output import tree_key
+from sapwood.trees.features import FeaturePolicy
 from sapwood.trees.frontier import FRONTIERS
 from sapwood.trees.grower import TreeConfig, grow_tree
 from sapwood.trees.rules import Rules

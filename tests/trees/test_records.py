@@ -5,8 +5,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from sapwood import kernels
-from sapwood.trees.records import EXACT_BITS, HEAVY_TAIL, NARROW, NARROW_ROWS, SINGLE, WIDE, Records, Scale, power_of_two
+from sapwood.runtime import kernels
+from sapwood.trees.gradients import EXACT_BITS, HEAVY_TAIL, NARROW, NARROW_ROWS, SINGLE, WIDE, Records, Scale, power_of_two
 
 POSITIVE = st.floats(min_value=5e-324, allow_infinity=False)
 

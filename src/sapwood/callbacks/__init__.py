@@ -1,10 +1,10 @@
 """What listens to training: the loop tells every callback of every round, and never asks which it is."""
 
 from sapwood.callbacks.base import TRAIN, VALIDATION, Callback, Measure, Round
-from sapwood.callbacks.checkpoint import Checkpoint
 from sapwood.callbacks.log import Log
 from sapwood.callbacks.progress import ProgressBar
 from sapwood.callbacks.remember import Remember
+from sapwood.callbacks.save_model import Checkpoint
 from sapwood.callbacks.schedule import LearningRate
 from sapwood.callbacks.scores import Scores
 from sapwood.callbacks.stopping import EarlyStopping

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sapwood.boosting import Rows
     from sapwood.model import Model
+    from sapwood.training.boosting import Rows
     from sapwood.trees.grower import TreeConfig
 
 TRAIN, VALIDATION = "train", "validation"  # names of sets

@@ -8,10 +8,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from sapwood import kernels
 from sapwood.data.sketch import QuantileSketch
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
+from sapwood.runtime import kernels
 
 SAMPLE_ROWS = 200_000  # rows that decide where the cut points are
 SKETCH_ROWS = 65_536  # taken in at a time

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from sapwood import kernels
 from sapwood.data.columns import Kind
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
+from sapwood.runtime import kernels
 
 COLUMNS_AT_ONCE = 64
 NAMED = 3  # columns in a message

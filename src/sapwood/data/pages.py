@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sapwood import kernels
 from sapwood.data.binning import Binning
+from sapwood.data.bundling import BESIDE, Storage, bin_rows
 from sapwood.data.sparse import SparseTable
-from sapwood.data.storage import BESIDE, Storage, bin_rows
 from sapwood.data.tables import Table
+from sapwood.runtime import kernels
 
 if TYPE_CHECKING:
     from sapwood.model import Model

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sapwood import kernels
+from sapwood.runtime import kernels
 
 
 @dataclass(frozen=True)

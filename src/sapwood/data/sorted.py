@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sapwood import kernels
 from sapwood.data.binning import Binning
 from sapwood.data.tables import Table
+from sapwood.runtime import kernels
 
 if TYPE_CHECKING:
     from sapwood.model import Model

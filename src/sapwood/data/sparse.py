@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from sapwood import kernels
 from sapwood.data.columns import ColumnError, Kind, Name, Schema
 from sapwood.data.tables import Table, match_names
+from sapwood.runtime import kernels
 
 DENSE_BYTES = 1 << 24  # of rows that are made dense at a time, where nothing else will do
 SAMPLE_ROWS = 1 << 18  # rows that tell which features exclude each other

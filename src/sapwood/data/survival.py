@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from sapwood.checks import check_finite, check_length, check_numbers, refuse_mask, shape_of
+from sapwood.data.checks import check_finite, check_length, check_numbers, refuse_mask, shape_of
 
 
 def signed_times(y: Any, n_rows: int, name: str) -> np.ndarray:

@@ -11,8 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from sapwood import kernels
 from sapwood.data.columns import NUMBER, Column, ColumnError, Kind, Name, Schema
+from sapwood.runtime import kernels
 
 ROWS_AT_ONCE = 65536  # rows of a type the kernels do not read, converted at a time
 NAMES_LISTED = 20  # in an error

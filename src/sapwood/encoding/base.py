@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sapwood import kernels
 from sapwood.encoding.lookup import Lookup
+from sapwood.runtime import kernels
 
 MASK = (1 << 64) - 1
 LARGEST = 1 << 30  # of a row's target or weight as an integer: sums of 2^32 of them fit a word

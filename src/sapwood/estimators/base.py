@@ -14,26 +14,26 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood import config
-from sapwood.boosting import Rows
 from sapwood.callbacks import Callback
-from sapwood.checks import check_weights
+from sapwood.data.checks import check_weights
+from sapwood.data.dataset import Part
 from sapwood.data.tables import Table
 from sapwood.estimators.explaining import ExplainedEstimator
 from sapwood.estimators.fitting import fit
-from sapwood.estimators.going_on import start_of_fit, start_of_more, start_of_refit
+from sapwood.estimators.init_score import check_early_exit, raw_start
 from sapwood.estimators.inputs import Given, Watching, refuse_more
 from sapwood.estimators.saving import SavedEstimator
 from sapwood.estimators.scikit_callbacks import CallbackSupportMixin, with_callbacks
-from sapwood.estimators.start import check_early_exit, raw_start
 from sapwood.estimators.tables import table_like
-from sapwood.going_on import Start
+from sapwood.estimators.warm_start import start_of_fit, start_of_more, start_of_refit
 from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.model.rounds import Rounds
-from sapwood.part import Part
-from sapwood.snapshots import Snapshot
-from sapwood.threads import resolve_threads, threads_for
+from sapwood.params import table as config
+from sapwood.runtime.threads import resolve_threads, threads_for
+from sapwood.training.boosting import Rows
+from sapwood.training.checkpoint import Snapshot
+from sapwood.training.warm_start import Start
 
 ATTRIBUTES = """n_iter_ : int
         Rounds of training.

@@ -12,22 +12,22 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood import config
-from sapwood.boosting import Rows
 from sapwood.callbacks import Callback
-from sapwood.checks import check_labels
+from sapwood.data.checks import check_labels
 from sapwood.estimators.base import ATTRIBUTES, BaseBoosting
-from sapwood.estimators.classes import KINDS, Classes, LabelSets, read_classes
-from sapwood.estimators.going_on import start_of_more
 from sapwood.estimators.inputs import Given, Watching
+from sapwood.estimators.targets import KINDS, Classes, LabelSets, read_classes
 from sapwood.estimators.values import array_from_data, array_to_data
-from sapwood.export import ExportError
-from sapwood.going_on import Start
+from sapwood.estimators.warm_start import start_of_more
 from sapwood.losses import Loss
 from sapwood.model import Model
+from sapwood.model.export import ExportError
 from sapwood.model.rounds import Rounds
-from sapwood.snapshots import Snapshot
-from sapwood.threads import threads_for
+from sapwood.params import table as config
+from sapwood.runtime.threads import threads_for
+from sapwood.training.boosting import Rows
+from sapwood.training.checkpoint import Snapshot
+from sapwood.training.warm_start import Start
 
 
 class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSIFIER):

@@ -11,17 +11,17 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood import resolve
-from sapwood.describe import Description, describe
-from sapwood.estimators.start import raw_start
+from sapwood.estimators.init_score import raw_start
 from sapwood.estimators.tables import first_table, table_like
-from sapwood.export import ExportError, export
+from sapwood.inspection.describe import Description, describe
 from sapwood.inspection.recursion import recursion_of
 from sapwood.model import Explanation, Model
 from sapwood.model.explain import TreeExplainer
+from sapwood.model.export import ExportError, export
 from sapwood.model.model import IMPORTANCES
-from sapwood.resolve import Features
-from sapwood.threads import resolve_threads
+from sapwood.params import resolve
+from sapwood.params.resolve import Features
+from sapwood.runtime.threads import resolve_threads
 
 WITH_ROWS = ("permutation", "shap")  # importances that are of rows, not of the trees alone
 HISTOGRAMS = "sklearn.ensemble._hist_gradient_boosting.gradient_boosting"

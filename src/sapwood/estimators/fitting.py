@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sapwood import resolve
-from sapwood.boosting import Rows, train
 from sapwood.callbacks import TRAIN, VALIDATION, Callback, EarlyStopping, Log, Measure, ProgressBar, Remember, Scores
 from sapwood.data.fingerprint import Fingerprint, join_digests
 from sapwood.data.pages import Pages
 from sapwood.data.sorted import SortedRows
 from sapwood.data.tables import Table
 from sapwood.encoding.encoding import Fitted
+from sapwood.estimators.fit_data import Sets, read_sets
 from sapwood.estimators.inputs import Given, Watching
-from sapwood.estimators.measuring import make_measures
 from sapwood.estimators.scikit_callbacks import ScikitCallbacks
-from sapwood.estimators.sets import Sets, read_sets
-from sapwood.going_on import Start
-from sapwood.identity import Identity, as_text
-from sapwood.plan import make_mode, make_row_sampler, make_step, make_strategy, make_tree_config
-from sapwood.preparing import make_builder, make_encoding, refuse_categories
-from sapwood.resolve import Features
-from sapwood.snapshots import Snapshot, Snapshots
-from sapwood.threads import resolve_threads
+from sapwood.estimators.scorers import make_measures
+from sapwood.params import resolve
+from sapwood.params.plan import make_mode, make_row_sampler, make_step, make_strategy, make_tree_config
+from sapwood.params.preparing import make_builder, make_encoding, refuse_categories
+from sapwood.params.resolve import Features
+from sapwood.runtime.threads import resolve_threads
+from sapwood.training.boosting import Rows, train
+from sapwood.training.checkpoint import Snapshot, Snapshots
+from sapwood.training.fit_signature import Identity, as_text
+from sapwood.training.warm_start import Start
 from sapwood.version import __version__
 
 if TYPE_CHECKING:

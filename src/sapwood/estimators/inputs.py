@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any
 
 from sapwood.callbacks import TRAIN, VALIDATION, Callback
-from sapwood.snapshots import Snapshot
+from sapwood.training.checkpoint import Snapshot
 
 
 @dataclass(frozen=True)

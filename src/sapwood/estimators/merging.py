@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from sapwood.data.fingerprint import join_digests
 from sapwood.estimators.base import BaseBoosting
-from sapwood.identity import as_text
 from sapwood.model import Model
 from sapwood.model.merging import merge_models
+from sapwood.training.fit_signature import as_text
 
 TOLD_BY = ("loss", "quantile")  # parameters that say what is predicted
 

@@ -10,22 +10,22 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sapwood import config
 from sapwood.callbacks import Callback
-from sapwood.checks import check_numbers
+from sapwood.data.checks import check_numbers
+from sapwood.data.dataset import Part
 from sapwood.data.queries import Queries
 from sapwood.data.tables import Table
 from sapwood.estimators.base import ATTRIBUTES, BaseBoosting
-from sapwood.estimators.going_on import start_of_fit, start_of_more
 from sapwood.estimators.inputs import Given, Watching
-from sapwood.going_on import Start
+from sapwood.estimators.warm_start import start_of_fit, start_of_more
 from sapwood.losses import RANKING, Loss
 from sapwood.metrics import as_metric
 from sapwood.metrics.ranking import ndcg
 from sapwood.model.rounds import Rounds
-from sapwood.part import Part
-from sapwood.snapshots import Snapshot
-from sapwood.threads import resolve_threads
+from sapwood.params import table as config
+from sapwood.runtime.threads import resolve_threads
+from sapwood.training.checkpoint import Snapshot
+from sapwood.training.warm_start import Start
 
 
 class BoostingRanker(BaseBoosting, parameters=config.RANKER):

@@ -10,19 +10,19 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_pinball_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood import config
-from sapwood.checks import check_quantiles
-from sapwood.config import REGRESSION_LOSSES, LossNames
+from sapwood.data.checks import check_quantiles
 from sapwood.estimators.base import ATTRIBUTES, BaseBoosting
 from sapwood.estimators.values import Unsaved
-from sapwood.going_on import Start
 from sapwood.losses import REGRESSION, Loss
-from sapwood.losses.quantiles import Quantiles
+from sapwood.losses.multi_output import SeveralOutputs
+from sapwood.losses.multi_quantile import Quantiles
 from sapwood.losses.registry import find_loss
-from sapwood.losses.several import SeveralOutputs
 from sapwood.metrics.concordance import concordance_index, concordance_of_times
 from sapwood.model.rounds import Rounds
-from sapwood.threads import threads_for
+from sapwood.params import table as config
+from sapwood.params.table import REGRESSION_LOSSES, LossNames
+from sapwood.runtime.threads import threads_for
+from sapwood.training.warm_start import Start
 
 
 class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSOR):

@@ -9,11 +9,12 @@ import numpy as np
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood import config, resolve
 from sapwood.estimators.tables import note_names
 from sapwood.estimators.values import NotData, Unsaved, describe, from_data, to_data
 from sapwood.losses.registry import REGISTERED, is_name
 from sapwood.model import Model, ModelFormatError, disk, file
+from sapwood.params import resolve
+from sapwood.params import table as config
 
 if TYPE_CHECKING:
     from sapwood.estimators.base import BaseBoosting

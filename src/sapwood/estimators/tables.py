@@ -9,12 +9,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from sapwood import resolve
 from sapwood.data.columns import Schema
 from sapwood.data.frames import open_frame
 from sapwood.data.reading import filled, plain_array, read_any
 from sapwood.data.tables import Table
-from sapwood.resolve import Features
+from sapwood.params import resolve
+from sapwood.params.resolve import Features
 
 
 def first_table(estimator: Any, X: Any) -> Table:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from sapwood.features import TYPES, FeatureSpec
+from sapwood.params.columns import TYPES, FeatureSpec
 
 TYPE_NAMES = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in TYPES}
 NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor
-from sapwood.estimators.classes import Classes
 from sapwood.estimators.tables import note_names
+from sapwood.estimators.targets import Classes
 from sapwood.losses import MORE_CLASSES, RANKING, REGRESSION, TWO_CLASSES
 from sapwood.model import Model
 from sapwood.version import __version__

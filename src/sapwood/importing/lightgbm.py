@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sapwood.estimators.classes import LabelSets
+from sapwood.estimators.targets import LabelSets
 from sapwood.importing.base import ImportedModelError, whole_model
 from sapwood.importing.builder import build_model, make_schema
 from sapwood.importing.estimators import as_classifier, as_ranker, as_regressor, loss_name

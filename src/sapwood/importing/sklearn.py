@@ -19,7 +19,7 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood.estimators.classes import Votes
+from sapwood.estimators.targets import Votes
 from sapwood.importing.base import ImportedModelError
 from sapwood.importing.builder import build_model, make_schema, whole_counts
 from sapwood.importing.estimators import as_classifier, as_regressor, loss_name

@@ -13,7 +13,7 @@ from sapwood.data.columns import Kind, Name
 from sapwood.data.tables import ArrayTable
 from sapwood.estimators.tables import table_like
 from sapwood.inspection.recursion import expected_raw, torn_feature
-from sapwood.threads import resolve_threads
+from sapwood.runtime.threads import resolve_threads
 
 METHODS = ("auto", "recursion", "brute")
 KINDS = ("average", "individual", "both")

@@ -11,7 +11,7 @@ from sapwood.losses.focal import Focal
 from sapwood.losses.function import FunctionLoss
 from sapwood.losses.gamma import Gamma
 from sapwood.losses.huber import Huber
-from sapwood.losses.leaves import LeafRows
+from sapwood.losses.leaf_rows import LeafRows
 from sapwood.losses.log_cosh import LogCosh
 from sapwood.losses.logistic import LogLoss
 from sapwood.losses.mape import AbsolutePercentageError
@@ -20,7 +20,7 @@ from sapwood.losses.multinomial_focal import MultinomialFocal
 from sapwood.losses.poisson import Poisson
 from sapwood.losses.quantile import QuantileLoss
 from sapwood.losses.ranking import LambdaMart, ListwiseNdcg, Pairwise, RankingLoss
-from sapwood.losses.shares import SharesLogLoss
+from sapwood.losses.soft_labels import SharesLogLoss
 from sapwood.losses.squared import SquaredError
 from sapwood.losses.tweedie import Tweedie
 

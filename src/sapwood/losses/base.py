@@ -9,12 +9,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sapwood import kernels
-from sapwood.checks import check_numbers
+from sapwood.data.checks import check_numbers
 from sapwood.data.queries import Queries
-from sapwood.losses.leaves import LeafRows
+from sapwood.losses.leaf_rows import LeafRows
 from sapwood.losses.newton import newton
-from sapwood.trees.records import Records, Scale
+from sapwood.runtime import kernels
+from sapwood.trees.gradients import Records, Scale
 
 CUSTOM = "custom"  # the name in a model's file of a loss that is not registered
 LINKS = ("identity", "log", "logit", "softmax", "sorted")

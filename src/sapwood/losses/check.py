@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from sapwood.config import CLASSIFIER, COMMON, REGRESSOR
 from sapwood.losses import LOSSES, Loss
 from sapwood.losses.registry import find_loss
+from sapwood.params.table import CLASSIFIER, COMMON, REGRESSOR
 
 N_ROWS = 60
 TOLERANCE = 1e-4  # relative; of a numerical derivative that is far better

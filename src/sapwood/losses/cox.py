@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from sapwood import kernels
 from sapwood.data.survival import signed_times
 from sapwood.losses.base import Loss
+from sapwood.runtime import kernels
 
 LEAST_SUM = 2.0**-80  # of hazards: where all at risk are so much less so than others, sums have no digits left
 

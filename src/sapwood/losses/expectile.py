@@ -1,6 +1,6 @@
 from typing import ClassVar
 
-from sapwood.losses.kernel import KernelLoss
+from sapwood.losses.compiled import KernelLoss
 
 
 class Expectile(KernelLoss):

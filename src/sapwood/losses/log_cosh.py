@@ -1,4 +1,4 @@
-from sapwood.losses.kernel import KernelLoss
+from sapwood.losses.compiled import KernelLoss
 
 
 class LogCosh(KernelLoss):

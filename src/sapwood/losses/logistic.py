@@ -1,6 +1,6 @@
 import numpy as np
 
-from sapwood.losses.kernel import KernelLoss
+from sapwood.losses.compiled import KernelLoss
 
 
 class LogLoss(KernelLoss):

@@ -3,7 +3,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sapwood.losses.leaves import LeafRows
+from sapwood.losses.leaf_rows import LeafRows
 from sapwood.losses.quantile import QuantileLoss
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sapwood import kernels
 from sapwood.losses.base import EPSILON, Loss, mean
-from sapwood.trees.records import Records, Scale
+from sapwood.runtime import kernels
+from sapwood.trees.gradients import Records, Scale
 
 MOST_TURNS, CLOSE = 200, 1e-12  # of iterative scaling
 DESCRIBING = 8  # classes whose shares describe the levels of a category, the most frequent ones

@@ -4,9 +4,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from sapwood import kernels
 from sapwood.losses.base import EPSILON, Loss
 from sapwood.losses.multinomial import MultinomialLogLoss, probabilities
+from sapwood.runtime import kernels
 
 
 class MultinomialFocal(Loss):

@@ -2,9 +2,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from sapwood import kernels
-from sapwood.losses.kernel import KernelLoss
-from sapwood.losses.leaves import LeafRows
+from sapwood.losses.compiled import KernelLoss
+from sapwood.losses.leaf_rows import LeafRows
+from sapwood.runtime import kernels
 
 
 class QuantileLoss(KernelLoss):

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sapwood import kernels
 from sapwood.data.queries import Queries
 from sapwood.losses.base import Loss
 from sapwood.metrics import ranking as measures
+from sapwood.runtime import kernels
 
 MEASURES = {"ndcg": 0, "map": 1, "mrr": 2}  # the kernel's numbers
 PAIRWISE = 3

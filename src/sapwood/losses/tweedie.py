@@ -2,7 +2,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sapwood.losses.kernel import KernelLoss
+from sapwood.losses.compiled import KernelLoss
 
 
 class Tweedie(KernelLoss):

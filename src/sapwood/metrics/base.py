@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from sapwood import kernels
 from sapwood.data.queries import Queries
+from sapwood.runtime import kernels
 
 
 @dataclass(frozen=True)

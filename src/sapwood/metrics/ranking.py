@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from sapwood import kernels
 from sapwood.data.queries import Queries
+from sapwood.runtime import kernels
 
 NDCG, MAP, MRR = range(3)  # the kernel's numbers
 ALL_RANKS = 1 << 40

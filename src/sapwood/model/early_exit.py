@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from sapwood import kernels
 from sapwood.data.tables import Table
+from sapwood.runtime import kernels
 
 ROUNDS_AT_ONCE = 10  # between two looks at a row
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sapwood import kernels
 from sapwood.data.reading import read_any
 from sapwood.data.tables import Table
+from sapwood.runtime import kernels
 
 if TYPE_CHECKING:
     from sapwood.model.model import Model

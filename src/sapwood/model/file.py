@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from sapwood import kernels
 from sapwood.data.binning import NUMBER, ONE_VS_REST
 from sapwood.data.columns import Schema
 from sapwood.encoding.encoding import Encoding
@@ -16,6 +15,7 @@ from sapwood.losses.base import LINKS
 from sapwood.losses.registry import is_name
 from sapwood.model import container
 from sapwood.model.container import ModelFormatError
+from sapwood.runtime import kernels
 
 SCHEMA = 1
 MAX_LEVELS = 255  # of a category: its bins, and one for missing values, are bytes

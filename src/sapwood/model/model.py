@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from sapwood import kernels
 from sapwood.data.binning import Binning
 from sapwood.data.columns import Schema
 from sapwood.data.pages import Pages
@@ -21,7 +20,8 @@ from sapwood.encoding.encoding import Encoding
 from sapwood.model import file, readable
 from sapwood.model.early_exit import add_until_sure
 from sapwood.model.rounds import Rounds, first_and_last
-from sapwood.threads import resolve_threads, threads_for
+from sapwood.runtime import kernels
+from sapwood.runtime.threads import resolve_threads, threads_for
 from sapwood.trees.tree import Tree
 
 IMPORTANCES = ("gain", "split", "cover")
@@ -259,15 +259,15 @@ class Model:
 
         Parameters
         ----------
-        format : one of `sapwood.export.EXPORTERS`
+        format : one of `sapwood.model.export.EXPORTERS`
         path : where to write it, optional
-        options : of the format: see the class in `sapwood.export.EXPORTERS`
+        options : of the format: see the class in `sapwood.model.export.EXPORTERS`
 
         Returns
         -------
         str, dict or an object of the library whose format it is
         """
-        from sapwood.export import export  # it knows models, which must not need it
+        from sapwood.model.export import export  # it knows models, which must not need it
 
         return export(self, format, path, None, options)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sapwood.checks import check_labels
+from sapwood.data.checks import check_labels
 from sapwood.plots.canvas import GREY, bare, make_axes, style
 from sapwood.uncertainty.rows import count_rows
 

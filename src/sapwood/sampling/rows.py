@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sapwood import kernels
 from sapwood.data.queries import Queries
-from sapwood.trees.records import Records
+from sapwood.runtime import kernels
+from sapwood.trees.gradients import Records
 
 UNIFORM, TOP, VARIANCE, BAYESIAN = range(4)  # the kernel's numbers
 LOOK_ROWS = 1 << 16  # rows that decide on thresholds

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from sapwood import kernels
-from sapwood.sampling.features import TreeFeatures
+from sapwood.runtime import kernels
+from sapwood.trees.features import TreeFeatures
 from sapwood.trees.frontier import Frontier
 
 

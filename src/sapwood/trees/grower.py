@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sapwood import kernels
 from sapwood.data.binning import Binning
-from sapwood.sampling.features import FeaturePolicy
+from sapwood.runtime import kernels
+from sapwood.trees.features import FeaturePolicy
 from sapwood.trees.forced import ForcedSplit
 from sapwood.trees.frontier import Frontier
-from sapwood.trees.monotone import Watch
-from sapwood.trees.records import Format, Records
+from sapwood.trees.gradients import Format, Records
+from sapwood.trees.monotonic import Watch
 from sapwood.trees.rules import Limits, Rules
 from sapwood.trees.tree import Leaves, Tree
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sapwood import kernels
-from sapwood.trees.records import Format, Records, Scale
+from sapwood.runtime import kernels
+from sapwood.trees.gradients import Format, Records, Scale
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 
 import numpy as np
 
-from sapwood import kernels
+from sapwood.runtime import kernels
 from sapwood.trees.rules import Limits
 
 

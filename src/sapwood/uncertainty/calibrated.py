@@ -12,10 +12,10 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood.checks import check_labels
+from sapwood.data.checks import check_labels
 from sapwood.estimators import BoostingClassifier
 from sapwood.estimators.base import BaseBoosting
-from sapwood.estimators.sets import AUTO_EARLY_STOPPING_ROWS
+from sapwood.estimators.fit_data import AUTO_EARLY_STOPPING_ROWS
 from sapwood.estimators.values import array_to_data
 from sapwood.uncertainty.calibrators import CALIBRATORS, Calibrator
 from sapwood.uncertainty.rows import Sample, draw_seed, hold_out, note_columns

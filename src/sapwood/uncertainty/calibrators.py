@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from sapwood import kernels
+from sapwood.runtime import kernels
 
 LEAST, MOST = 1e-3, 1e3  # of the factor that raw predictions are multiplied by
 PRECISION = 1e-12

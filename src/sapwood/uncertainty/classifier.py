@@ -10,7 +10,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood.checks import check_labels, check_weights
+from sapwood.data.checks import check_labels, check_weights
 from sapwood.estimators import BoostingClassifier
 from sapwood.estimators.values import array_to_data
 from sapwood.uncertainty.conformal import PARAMETERS, BaseConformal

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin, is_regressor
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from sapwood.checks import check_numbers, check_weights
+from sapwood.data.checks import check_numbers, check_weights
 from sapwood.estimators import BoostingRegressor
 from sapwood.uncertainty.conformal import PARAMETERS, BaseConformal
 from sapwood.uncertainty.rows import Sample, count_rows

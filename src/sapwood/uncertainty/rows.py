@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
-from sapwood.checks import check_weights
+from sapwood.data.checks import check_weights
 from sapwood.data.frames import open_frame
 from sapwood.sampling import held_out
 

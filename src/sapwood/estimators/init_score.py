@@ -1,0 +1,110 @@
+"""Where raw predictions start from, besides the model's constant: an offset, and another estimator's predictions."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_array, check_is_fitted, has_fit_parameter
+
+from sapwood.data.checks import check_finite, refuse_mask
+from sapwood.estimators.saving import SavedEstimator
+from sapwood.estimators.tables import table_like
+from sapwood.losses.base import EPSILON, Loss
+from sapwood.model import Model
+from sapwood.runtime.threads import resolve_threads
+
+
+def raw_start(estimator: Any, X: Any, offset: Any, n_rows: int, of: Loss | Model, name: str = "offset") -> np.ndarray | None:
+    """(n_rows, n_outputs): what raw predictions for a loss or a model start from besides its constant; None for nothing."""
+    start, init = check_offset(offset, n_rows, of.n_outputs, name), getattr(estimator, "init_", None)
+    if init is None:
+        return start
+    own = _raw_of_init(estimator, init, X, of)
+    return own if start is None else own + start
+
+
+def _raw_of_init(estimator: Any, init: Any, X: Any, of: Loss | Model) -> np.ndarray:
+    """(n_rows, n_outputs): the raw predictions of ours, or what stands for another estimator's predictions."""
+    model = init if isinstance(init, Model) else init.model_ if isinstance(init, SavedEstimator) else None
+    if model is None:
+        return linked_predictions(init, X, of.link, of.n_outputs)
+    if (model.link, model.n_outputs) != (of.link, of.n_outputs):
+        raise ValueError(
+            f"init={init!r} has the link {model.link!r} and {model.n_outputs} output(s), this model {of.link!r} and {of.n_outputs}: "
+            "its raw predictions cannot be its start"
+        )
+    if model is init:
+        return model.predict_raw(table_like(estimator, X, model.schema), resolve_threads(estimator.n_jobs))
+    return init._raw_predict(X)
+
+
+def check_offset(offset: Any, n_rows: int, n_outputs: int, name: str) -> np.ndarray | None:
+    """(n_rows, n_outputs) float64."""
+    if offset is None:
+        return None
+    refuse_mask(offset, name)
+    try:
+        given = check_array(offset, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=name)
+    except ValueError as error:
+        raise ValueError(f"{name} must be made of numbers: {error}") from None
+    if given.shape != (n_rows, n_outputs) and not (given.shape == (n_rows,) and n_outputs == 1):
+        wanted = f"({n_rows},)" if n_outputs == 1 else f"({n_rows}, {n_outputs})"
+        raise ValueError(
+            f"{name} has shape {given.shape}, expected {wanted}: a raw prediction for each row{' and output' * (n_outputs > 1)}"
+        )
+    given = given.reshape(n_rows, n_outputs)
+    check_finite(given.sum(axis=1), name)
+    return np.ascontiguousarray(given)
+
+
+def check_early_exit(margin: Any, offset: Any, init: Any) -> None:
+    """Raise unless rows can be asked for their lead while trees are added."""
+    if not isinstance(margin, Real) or not float(margin) > 0:
+        raise ValueError(f"early_exit must be a number above 0 (a lead in raw predictions), or None; got {margin!r}")
+    if offset is not None or init is not None:
+        raise ValueError("early_exit does not go together with offset or init: they come after the trees, and may change the lead")
+
+
+def fitted_init(init: Any, X: Any, y: Any, weight: np.ndarray | None, rows: np.ndarray | None) -> Any:
+    """What `init` is at predict time: itself, or a clone fitted to the training rows if it is not fitted yet."""
+    if init is None or isinstance(init, Model):
+        return init
+    try:
+        check_is_fitted(init)
+    except NotFittedError:
+        weights = {} if weight is None else {"sample_weight": weight if rows is None else weight[rows]}
+        if weights and not has_fit_parameter(init, "sample_weight"):
+            raise ValueError(f"init={init!r} knows no sample_weight: fit it first, or leave the weights out") from None
+        some = (X, y) if rows is None else (_safe_indexing(X, rows), _safe_indexing(y, rows))
+        return clone(init).fit(*some, **weights)
+    return init
+
+
+def linked_predictions(init: Any, X: Any, link: str, n_outputs: int) -> np.ndarray:
+    """(n_rows, n_outputs): the raw predictions that stand for what any estimator of scikit-learn predicts."""
+    if link in ("logit", "softmax") and hasattr(init, "predict_proba"):
+        chances = np.clip(np.asarray(init.predict_proba(X), dtype=np.float64), EPSILON, 1 - EPSILON)
+        if chances.ndim == 2 and chances.shape[1] == max(2, n_outputs):
+            logs = np.log(chances)
+            return logs[:, 1:] - logs[:, :1] if n_outputs == 1 else logs - logs.mean(axis=1, keepdims=True)
+        raise ValueError(f"init={init!r} predicts probabilities of shape {chances.shape}; {max(2, n_outputs)} columns are needed")
+    values = np.asarray(init.predict(X), dtype=np.float64)
+    values = values[:, None] if values.ndim == 1 else values
+    if values.shape[1] != n_outputs:
+        raise ValueError(f"init={init!r} predicts {values.shape[1]} column(s); {n_outputs} are needed")
+    if link == "log":
+        if not (values > 0).all():
+            row = int(np.argmin(values.min(axis=1)))
+            raise ValueError(
+                f"init={init!r} must predict numbers above 0, as the loss has a log link; got {values[row].min():g} in row {row}"
+            )
+        return np.log(values)
+    if link == "logit":
+        shares = np.clip(values, EPSILON, 1 - EPSILON)
+        return np.log(shares / (1 - shares))
+    return values

@@ -1,0 +1,213 @@
+"""What a classifier's y may be: labels, several labels at once, or a share of each class."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.utils import compute_sample_weight
+from sklearn.utils.validation import check_array
+
+from sapwood.data.checks import check_finite, check_labels, check_length, read_labels, refuse_mask, shape_of
+from sapwood.losses import MORE_CLASSES, SHARES, TWO_CLASSES, Loss
+from sapwood.losses.multilabel import EachLabel
+from sapwood.losses.registry import find_loss
+
+MANY_ROWS = 20  # above which as many classes as rows are a mistake
+SUM_TOLERANCE = 1e-6  # what the shares of a row may miss one by
+
+
+class Classes:
+    """One label a row, of any kind.
+
+    The life of such an object: `of(y)` for the training targets; `encode` for those and others; `make_loss`; then from raw predictions,
+    (n_rows, n_outputs), to what users see.
+    """
+
+    table, more = TWO_CLASSES, MORE_CLASSES
+
+    def __init__(self, classes: np.ndarray) -> None:
+        self.classes = classes
+
+    @classmethod
+    def of(cls, y: Any, n_rows: int) -> Classes:
+        y = check_labels(y, n_rows, "y")
+        classes = np.unique(y)
+        if y.dtype.kind in "biu" and len(y) > MANY_ROWS and len(classes) > len(y) / 2:  # of others scikit-learn says so
+            warnings.warn(f"y has {len(classes)} classes in {len(y)} rows: is this a task for BoostingRegressor?", stacklevel=2)
+        return cls(classes)
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.classes) if len(self.classes) > 2 else 1
+
+    @property
+    def link(self) -> str:
+        return "logit" if self.n_outputs == 1 else "softmax"
+
+    def encode(self, y: Any, n_rows: int, name: str) -> np.ndarray:
+        """Targets as the loss has them; the first axis is rows."""
+        y = read_labels(y, n_rows, name)
+        codes = np.searchsorted(self.classes, y) if y.dtype == self.classes.dtype else None
+        if codes is None or not (self.classes.take(codes, mode="clip") == y).all():
+            unknown = np.setdiff1d(y, self.classes)
+            if len(unknown):
+                raise ValueError(f"{name} has classes that y does not have: {unknown.tolist()[:5]}")
+            codes = np.searchsorted(self.classes, y)
+        return codes.astype(np.float64)
+
+    def decode(self, encoded: np.ndarray) -> np.ndarray:
+        """Targets as the user gave them."""
+        return self.classes[encoded.astype(np.intp)]
+
+    def make_loss(self, choice: Any, settings: Any) -> Loss:
+        for old, right, meant in (("binary", len(self.classes) <= 2, "two"), ("categorical", len(self.classes) > 2, "more than two")):
+            if isinstance(choice, str) and choice == f"{old}_crossentropy" and not right:
+                raise ValueError(f"loss={choice!r} is for {meant} classes; y has {len(self.classes)}: use 'log_loss'")
+        table, link = self.table if self.n_outputs == 1 else self.more, self.link
+        loss = find_loss(choice, table, settings, self.n_outputs, link)
+        if loss.n_outputs != self.n_outputs or loss.link != link:
+            raise ValueError(
+                f"loss={choice!r} has {loss.n_outputs} output(s) and the link {loss.link!r}; for {len(self.classes)} classes "
+                f"BoostingClassifier needs {self.n_outputs} and {link!r}"
+            )
+        return loss
+
+    def most_probable(self, raw: np.ndarray) -> np.ndarray:
+        if len(self.classes) <= 2:
+            return self.classes[(raw[:, 0] > 0).astype(np.intp) if len(self.classes) == 2 else np.zeros(len(raw), dtype=np.intp)]
+        return self.classes[raw.argmax(axis=1)]
+
+    def probabilities(self, linked: np.ndarray) -> np.ndarray:
+        """From raw predictions that went through the link."""
+        if len(self.classes) == 1:
+            return np.ones((len(linked), 1))
+        if linked.shape[1] > 1:
+            return linked
+        both = np.empty((len(linked), 2))
+        both[:, 1] = linked[:, 0]
+        np.subtract(1.0, both[:, 1], out=both[:, 0])
+        return both
+
+    def row_weights(self, class_weight: Any, encoded: np.ndarray) -> np.ndarray:
+        return compute_sample_weight(class_weight, self.decode(encoded))
+
+
+class LabelSets(Classes):
+    """Any number of labels a row: y is (n_rows, n_labels) of zeros and ones, and each label is a yes or no of its own."""
+
+    @classmethod
+    def of(cls, y: Any, n_rows: int) -> LabelSets:
+        return cls(np.arange(shape_of(y)[1]))
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.classes)
+
+    @property
+    def link(self) -> str:
+        return "logit"
+
+    def encode(self, y: Any, n_rows: int, name: str) -> np.ndarray:
+        matrix = _matrix(y, n_rows, name, len(self.classes))
+        if not is_indicator(matrix):
+            row = int(np.argmax(~np.isin(matrix, (0, 1)).all(axis=1)))
+            raise ValueError(f"{name} must be made of 0 and 1, as y is; got {matrix[row].tolist()} in row {row}")
+        return matrix
+
+    def decode(self, encoded: np.ndarray) -> np.ndarray:
+        return encoded.astype(np.int64)
+
+    def make_loss(self, choice: Any, settings: Any) -> Loss:
+        parts = [Classes(np.array([0, 1])).make_loss(choice, settings) for _ in self.classes]
+        return EachLabel(parts)
+
+    def most_probable(self, raw: np.ndarray) -> np.ndarray:
+        return (raw > 0).astype(np.int64)
+
+    def probabilities(self, linked: np.ndarray) -> np.ndarray:
+        return linked
+
+
+class Shares(Classes):
+    """The probability of each class for each row: y is (n_rows, n_classes), and the rows sum up to one."""
+
+    more = SHARES
+
+    @classmethod
+    def of(cls, y: Any, n_rows: int) -> Shares:
+        names = getattr(y, "columns", None)
+        return cls(np.arange(shape_of(y)[1]) if names is None else np.array(list(names)))
+
+    def encode(self, y: Any, n_rows: int, name: str) -> np.ndarray:
+        shares = _matrix(y, n_rows, name, len(self.classes))
+        wrong = (shares < 0).any(axis=1) | (np.abs(shares.sum(axis=1) - 1) > SUM_TOLERANCE)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ValueError(
+                f"{name} as a matrix must be labels (0 or 1), or shares of classes from 0 to 1 whose rows sum up to 1; "
+                f"got {shares[row].tolist()} in row {row}"
+            )
+        return shares[:, 1].copy() if self.n_outputs == 1 else shares
+
+    def decode(self, encoded: np.ndarray) -> np.ndarray:
+        return encoded if encoded.ndim == 2 else np.column_stack([1 - encoded, encoded])
+
+    def row_weights(self, class_weight: Any, encoded: np.ndarray) -> np.ndarray:
+        shares = self.decode(encoded)
+        if class_weight == "balanced":
+            return shares @ (len(shares) / (len(self.classes) * shares.sum(axis=0)))
+        unknown = set(class_weight) - set(self.classes.tolist())
+        if unknown:
+            raise ValueError(f"class_weight has classes that y does not have: {sorted(unknown, key=str)[:5]}")
+        return shares @ np.array([class_weight.get(label, 1.0) for label in self.classes.tolist()])
+
+
+def read_classes(y: Any, n_rows: int) -> Classes:
+    """What kind of target this is."""
+    shape = shape_of(y)
+    if len(shape) == 2 and shape[1] > 1:
+        return (LabelSets if is_indicator(_matrix(y, n_rows, "y")) else Shares).of(y, n_rows)
+    return Classes.of(y, n_rows)
+
+
+def is_indicator(matrix: np.ndarray) -> bool:
+    return bool(np.isin(matrix, (0, 1)).all())
+
+
+def _matrix(y: Any, n_rows: int, name: str, n_columns: int | None = None) -> np.ndarray:
+    refuse_mask(y, name)
+    try:
+        matrix = check_array(y, dtype=np.float64, ensure_all_finite=False, input_name=name)
+    except ValueError as error:
+        raise ValueError(f"{name} with several columns must be made of numbers: {error}") from None
+    check_finite(matrix.min(axis=1, initial=0) + matrix.max(axis=1, initial=0), name)
+    check_length(matrix, n_rows, name)
+    if n_columns is not None and matrix.shape[1] != n_columns:
+        raise ValueError(f"{name} has {matrix.shape[1]} columns, but y has {n_columns}")
+    return matrix
+
+
+class Votes(Classes):
+    """One label a row, where trees add up probabilities themselves: models of other libraries, such as forests."""
+
+    @property
+    def n_outputs(self) -> int:
+        return len(self.classes)
+
+    @property
+    def link(self) -> str:
+        return "identity"
+
+    def make_loss(self, choice: Any, settings: Any) -> Loss:
+        raise ValueError("a model whose trees add up probabilities, such as an imported forest, cannot be trained on: fit a new one")
+
+    def most_probable(self, raw: np.ndarray) -> np.ndarray:
+        return self.classes[raw.argmax(axis=1)]
+
+    def probabilities(self, linked: np.ndarray) -> np.ndarray:
+        return linked
+
+
+KINDS: dict[str, type[Classes]] = {"labels": Classes, "label sets": LabelSets, "shares": Shares, "votes": Votes}

@@ -1,0 +1,66 @@
+"""What an estimator goes on from, where `fit`, `partial_fit` or `refit` is asked to."""
+
+from __future__ import annotations
+
+from numbers import Real
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from sklearn.utils.validation import check_is_fitted
+
+from sapwood.estimators.saving import SavedEstimator
+from sapwood.model import Model
+from sapwood.training.refit import Refit
+from sapwood.training.warm_start import Start
+
+if TYPE_CHECKING:
+    from sapwood.estimators.base import BaseBoosting
+
+
+def start_of_fit(estimator: BaseBoosting, init_model: Any) -> Start:
+    """Nothing, the estimator's own model where it starts warm, or what it is given."""
+    how = "warm_start" if estimator.warm_start else ""
+    warm = bool(how) and hasattr(estimator, "model_")
+    if init_model is None:
+        return Start(how, estimator.model_, **_known(estimator)) if warm else Start(how)
+    if warm:
+        raise ValueError("init_model and warm_start=True do not go together: both say what to go on from")
+    if estimator.init is not None:
+        raise ValueError("init_model and init do not go together: raw predictions start where those of init_model do")
+    if isinstance(init_model, str | PathLike):
+        from sapwood.estimators.loading import load  # which knows all estimators
+
+        init_model = load(init_model)
+    if isinstance(init_model, Model):
+        return Start("init_model", _used(init_model), more_rounds=True)
+    if not isinstance(init_model, SavedEstimator) or init_model._parameters is not estimator._parameters:
+        raise TypeError(f"init_model must be a fitted {type(estimator).__name__} or a Model; got {type(init_model).__name__}")
+    check_is_fitted(init_model)
+    return Start("init_model", _used(init_model.model_), more_rounds=True, **_known(init_model))
+
+
+def start_of_more(estimator: BaseBoosting) -> Start:
+    """What `partial_fit` goes on from."""
+    if not hasattr(estimator, "model_"):
+        return Start("partial_fit")
+    return Start("partial_fit", _used(estimator.model_), more_rounds=True, new_rows=True, **_known(estimator))
+
+
+def start_of_refit(estimator: BaseBoosting, decay: float) -> Refit:
+    """The estimator's own trees, to be given new values."""
+    check_is_fitted(estimator)
+    if isinstance(decay, bool) or not isinstance(decay, Real) or not 0 <= decay <= 1:
+        raise ValueError(f"decay must be a number from 0 to 1; got {decay!r}")
+    if estimator.boosting == "dart":
+        raise ValueError("boosting='dart' and refit do not go together: the values that trees were grown with are not kept")
+    return Refit("refit", _used(estimator.model_), new_rows=True, decay=float(decay), **_known(estimator))
+
+
+def _used(model: Model) -> Model:
+    """The rounds that it predicts with."""
+    return model[: model.n_rounds_used]
+
+
+def _known(estimator: Any) -> dict[str, Any]:
+    """What the fit before left besides the trees."""
+    return {"targets": estimator._known_targets, "init": estimator.init_, "data": estimator._digest}

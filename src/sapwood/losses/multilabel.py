@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sapwood.losses.base import Loss
+from sapwood.trees.gradients import Records
+
+
+class EachLabel(Loss):
+    """Labels of which a row may have any number: y is (n_rows, n_labels) of zeros and ones, and each column has a loss of its own, for two
+    classes. The whole is their mean."""
+
+    def __init__(self, parts: list[Loss]) -> None:
+        super().__init__(len(parts))
+        first = parts[0]
+        self.parts, self.name, self.link = parts, first.name, first.link
+        self.least_hessian, self.max_step = first.least_hessian, first.max_step
+
+    @property
+    def has_values(self) -> bool:
+        return self.parts[0].has_values
+
+    def base_score(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+        return np.concatenate([part.base_score(column, weight) for part, column in self._columns(y)])
+
+    def start(self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, n_threads: int = 1) -> np.ndarray:
+        if offset is None:
+            return self.base_score(y, weight)
+        return np.concatenate(
+            [part.start(column, weight, offset[k : k + 1], n_threads) for k, (part, column) in enumerate(self._columns(y))]
+        )
+
+    def weighted_gradients(
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        found = [part.weighted_gradients(column, raw[k : k + 1], weight, n_threads) for k, (part, column) in enumerate(self._columns(y))]
+        gradients, hessians = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return gradients, hessians
+
+    def records(
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int, headroom: float = 1.0
+    ) -> Iterator[Records]:
+        for k, (part, column) in enumerate(self._columns(y)):
+            yield from part.records(column, raw[k : k + 1], weight, n_threads, headroom)
+
+    def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> float:
+        means = [part.mean(column, raw[k : k + 1], weight, n_threads) for k, (part, column) in enumerate(self._columns(y))]
+        return sum(means) / len(means)
+
+    def _columns(self, y: np.ndarray) -> Iterator[tuple[Loss, np.ndarray]]:
+        return zip(self.parts, np.ascontiguousarray(y.T), strict=True)

@@ -1,0 +1,76 @@
+"""What the formats share."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sapwood.encoding.calendar import FIXED, offsets
+from sapwood.model.export.forest import Forest
+
+STILL_ZONES = ("UTC", "Etc/UTC", "GMT", "Etc/GMT")
+
+
+class ExportError(ValueError):
+    """The model has something that the format cannot say."""
+
+
+class Exporter:
+    """A format.
+
+    The life of such an object: it is made for one model; `make` gives what the format is in Python (a text, a dict, an object of the
+    library whose format it is); `write` puts that into a file.
+
+    Parameters
+    ----------
+    forest : the trees that predict
+    classes : the labels of a classifier; None for anything else
+    """
+
+    name: ClassVar[str]
+    knows_absent: ClassVar[bool] = False  # whether values that mean missing are found in what is exported
+    knows_calendar: ClassVar[bool] = False  # whether it finds the parts of datetimes
+
+    def __init__(self, forest: Forest, classes: Sequence[Any] | None = None) -> None:
+        self.forest, self.classes = forest, classes
+
+    def make(self) -> Any:
+        raise TypeError(f"{type(self).__name__} does not say what it makes")
+
+    def write(self, made: Any, path: str | os.PathLike[str]) -> None:
+        """Texts, as they are."""
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.write(made)
+
+    def refuse(self, what: str, instead: str) -> ExportError:
+        """The error to raise where the format cannot say something."""
+        return ExportError(f"format={self.name!r} cannot express {what}: {instead}")
+
+    def refuse_combinations(self) -> None:
+        """For formats that know columns only."""
+        if self.forest.combinations:
+            columns = self.forest.model.encoding.columns_of(self.forest.combinations[0])
+            names = ", ".join(self.forest.column_names[c] for c in columns)
+            raise self.refuse(f"means of combined categories (of {names})", "use 'c' or 'onnx', or fit with max_combination=1")
+
+    def clock_ahead(self, column: int) -> int:
+        """Microseconds that the clock of a datetime is ahead of UTC, always."""
+        zone = self.forest.schema.kind(column).zone
+        if zone is None or zone in STILL_ZONES:
+            return 0
+        if not FIXED.fullmatch(zone):
+            name = self.forest.column_names[column]
+            raise self.refuse(f"calendar parts of {name!r} on the clocks of {zone}", "convert the column to UTC before the fit")
+        return int(offsets(np.zeros(1, dtype=np.int64), zone)[0])
+
+    def library(self, module: str) -> Any:
+        """A library that is needed for this format only."""
+        try:
+            return importlib.import_module(module)
+        except ImportError as error:
+            extra = f"pip install sapwood[{self.name}]"
+            raise ImportError(f"format={self.name!r} needs {module.partition('.')[0]}: {extra} ({error})") from None

@@ -1,0 +1,98 @@
+"""Treelite's model, by its builder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sapwood.losses import RANKING
+from sapwood.model.export.base import Exporter
+from sapwood.model.export.forest import Forest
+from sapwood.trees.column_tree import ColumnTree
+
+POST_PROCESSORS = {"identity": "identity", "log": "exponential", "logit": "sigmoid", "softmax": "softmax"}
+
+
+class Treelite(Exporter):
+    """A `treelite.Model`, in double precision.
+
+    Categories are read as codes: positions in the model's levels (`model_.schema`), NaN for one that is not known.
+
+    Parameters
+    ----------
+    raw : whether to leave the link away: raw predictions
+    """
+
+    name = "treelite"
+
+    def __init__(self, forest: Forest, classes: Sequence[Any] | None = None, raw: bool = False) -> None:
+        super().__init__(forest, classes)
+        self.raw = raw
+
+    def make(self) -> Any:
+        self.refuse_combinations()
+        builders = self.library("treelite.model_builder")
+        forest, n = self.forest, self.forest.n_outputs
+        if forest.link == "sorted" and not self.raw:
+            raise self.refuse("the link 'sorted' of several quantiles", "raw=True exports raw predictions")
+        # Classes of one target where they compete, else targets of one class.
+        compete = forest.link == "softmax"
+        trees = [*enumerate(forest.column_trees)] if forest.trees else [*forest.single_valued(base_score=False)]
+        vector = bool(forest.shared and forest.trees)
+        own = [-1 if vector else t % n for t, _ in trees]
+        metadata = builders.Metadata(
+            num_feature=forest.n_columns,
+            task_type=self._task(),
+            average_tree_output=False,
+            num_target=1 if compete else n,
+            num_class=[n] if compete else [1] * n,
+            leaf_vector_shape=((1, n) if compete else (n, 1)) if vector else (1, 1),
+        )
+        builder = builders.ModelBuilder(
+            threshold_type="float64",
+            leaf_output_type="float64",
+            metadata=metadata,
+            tree_annotation=builders.TreeAnnotation(len(trees), [0] * len(trees) if compete else own, own if compete else [0] * len(trees)),
+            postprocessor=builders.PostProcessorFunc("identity" if self.raw else POST_PROCESSORS[forest.link]),
+            base_scores=forest.base_score.tolist(),
+        )
+        for _, tree in trees:
+            self._add(builder, tree)
+        return builder.commit()
+
+    def write(self, made: Any, path: str | os.PathLike[str]) -> None:
+        made.serialize(os.fspath(path))
+
+    def _task(self) -> str:
+        if self.forest.link == "softmax":
+            return "kMultiClf"
+        if self.classes is not None:
+            return "kBinaryClf"
+        return "kLearningToRank" if self.forest.model.loss in RANKING else "kRegressor"
+
+    def _add(self, builder: Any, tree: ColumnTree) -> None:
+        builder.start_tree()
+        for node, column in enumerate(tree.column.tolist()):
+            builder.start_node(node)
+            builder.data_count(int(tree.count[node]))
+            if column < 0:
+                value = tree.value[node].tolist()
+                builder.leaf(value if len(value) > 1 else value[0])
+                builder.end_node()
+                continue
+            builder.gain(float(tree.gain[node]))
+            missing_left = bool(tree.missing_left[node])
+            children = {"left_child_key": int(tree.left[node]), "right_child_key": int(tree.right[node])}
+            if node in tree.levels:
+                # What is not listed goes the other way, and so must an unknown level: the list is of the side that it does not go to.
+                listed = np.flatnonzero(~tree.levels[node] if missing_left else tree.levels[node]).tolist()
+                builder.categorical_test(
+                    column, default_left=missing_left, category_list=listed, category_list_right_child=missing_left, **children
+                )
+            else:
+                builder.numerical_test(column, float(tree.threshold[node]), default_left=missing_left, opname="<=", **children)
+            builder.end_node()
+        builder.end_tree()

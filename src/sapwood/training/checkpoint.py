@@ -1,0 +1,190 @@
+"""Training that may be cut off at any moment, and goes on as if it had not been."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sapwood.model import Model, ModelFormatError, container, disk
+from sapwood.model.file import checksum
+from sapwood.training.fit_signature import Identity
+
+if TYPE_CHECKING:
+    from sapwood.callbacks import Callback, Round
+    from sapwood.training.modes import Mode
+
+SECONDS = 60.0
+MODEL = "model"  # the name of an array; those of a mode have a prefix
+PREFIX = "mode_"
+
+
+class SnapshotError(ValueError):
+    """A snapshot is of another fit, or damaged."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Where a fit keeps its state, and how often.
+
+    `fit(..., snapshot=Snapshot("run.snapshot", every=10))`: if the process ends in between, the same fit with the same snapshot goes on
+    where it was, and gives the same bytes of model as if it had never been cut off. A snapshot of other rows or parameters is refused, and
+    the error says what differs; `max_iter` may grow (but not for a forest), `n_jobs` and `verbose` may be anything.
+
+    When training is over the file stays, and the same fit then ends at once: delete it to begin anew.
+
+    Parameters
+    ----------
+    path : str or path
+        The file is replaced in one step: there is always a whole one. A process that is killed in that moment may leave another behind,
+        ".sapwood-*.part", which can be deleted.
+    every : int, optional
+        Write after so many rounds.
+    seconds : float, optional
+        Write when so many seconds have passed, after the round; 60 if neither is given.
+
+    Notes
+    -----
+    Callbacks of your own must be given again; they are told by their classes and `settings()`. One whose state matters says it in
+    `keep()`, as plain data, and is given it back in `restore(kept)`, after `before_training`. Others begin anew, with the round at which
+    training goes on. Rounds after the last snapshot are heard once more. Functions are told by their names: one that does something else
+    under the same name is not noticed.
+    """
+
+    path: str | PathLike[str]
+    every: int | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, str | PathLike):
+            raise TypeError(f"Snapshot needs the path of a file; got {self.path!r}")
+        if self.every is not None and self.every < 1:
+            raise ValueError(f"Snapshot needs every >= 1; got {self.every}")
+        if self.seconds is not None and not self.seconds >= 0:
+            raise ValueError(f"Snapshot needs seconds >= 0; got {self.seconds}")
+
+    @classmethod
+    def of(cls, given: Any) -> Snapshot:
+        """What the user gave as `snapshot`."""
+        return given if isinstance(given, Snapshot) else cls(given)
+
+    def open(self, identity: Identity) -> FileSnapshots:
+        """For one fit: what an earlier run kept of it is read and checked."""
+        folder = Path(os.path.realpath(self.path)).parent
+        if not folder.is_dir():
+            raise FileNotFoundError(f"snapshot={os.fspath(self.path)!r}: there is no folder {str(folder)!r}")
+        kept = _read(self.path)
+        if kept is not None and (difference := kept.identity.difference(identity)) is not None:
+            raise SnapshotError(
+                f"snapshot={os.fspath(self.path)!r} is of another fit: {difference}. Give another path, or delete the file to begin anew"
+            )
+        return FileSnapshots(self, identity, kept)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a file holds."""
+
+    model: Model
+    arrays: dict[str, np.ndarray]  # of the mode
+    callbacks: list[tuple[str, Any]]  # their classes, and what they keep
+    stopped: bool
+    identity: Identity
+
+
+class Snapshots:
+    """Nothing is kept.
+
+    The life of such an object: `resume` gives the model to go on from; `restore`, when callbacks and mode have begun; `after_round`, when
+    all callbacks have heard it.
+    """
+
+    def resume(self, model: Model) -> Model:
+        return model
+
+    def restore(self, state: Round, mode: Mode, callbacks: Sequence[Callback]) -> None: ...
+
+    def after_round(self, state: Round, mode: Mode, callbacks: Sequence[Callback]) -> None: ...
+
+
+class FileSnapshots(Snapshots):
+    """The state of training in a file, after some of the rounds and after the last."""
+
+    def __init__(self, when: Snapshot, identity: Identity, kept: Kept | None) -> None:
+        self.when, self.identity, self.kept = when, identity, kept
+        self.seconds = SECONDS if when.every is when.seconds is None else when.seconds
+        self.written = time.monotonic()
+
+    def resume(self, model: Model) -> Model:
+        return model if self.kept is None else self.kept.model
+
+    def restore(self, state: Round, mode: Mode, callbacks: Sequence[Callback]) -> None:
+        if self.kept is None:
+            return
+        if state.n_rounds > state.max_rounds:
+            path = os.fspath(self.when.path)
+            raise SnapshotError(f"snapshot={path!r} has {state.n_rounds} rounds, but max_iter asks for {state.max_rounds} in all")
+        state.stopped = self.kept.stopped
+        mode.restore(self.kept.arrays)
+        waiting = list(callbacks)
+        for name, own in self.kept.callbacks:
+            callback = next(one for one in waiting if type(one).__name__ == name)
+            waiting.remove(callback)
+            callback.restore(own)
+        self.kept = None  # a large model need not be held twice
+
+    def after_round(self, state: Round, mode: Mode, callbacks: Sequence[Callback]) -> None:
+        due = self.when.every is not None and state.n_rounds % self.when.every == 0
+        due |= self.seconds is not None and time.monotonic() - self.written >= self.seconds
+        if not due and not state.over:
+            return
+        data = self._pack(state, mode, callbacks)
+        try:
+            disk.write(self.when.path, data)
+        except OSError as error:  # a full disk is no reason to throw hours of training away
+            warnings.warn(f"the snapshot could not be written, training goes on without: {error}", RuntimeWarning, stacklevel=2)
+        self.written = time.monotonic()
+
+    def _pack(self, state: Round, mode: Mode, callbacks: Sequence[Callback]) -> bytearray:
+        model = state.model.copy()
+        state.rows.pages.finish(model)
+        arrays = {MODEL: np.frombuffer(model.to_bytes(), dtype=np.uint8)}
+        arrays |= {f"{PREFIX}{name}": array for name, array in mode.keep().items()}
+        own = [(type(callback).__name__, _plain(callback)) for callback in callbacks]
+        about = {"stopped": state.stopped, "identity": self.identity.to_json(), "callbacks": [pair for pair in own if pair[1] is not None]}
+        text = json.dumps(about, separators=(",", ":"))
+        return container.pack(arrays, {"snapshot": text, "sha256": checksum(arrays, text)})
+
+
+def _plain(callback: Callback) -> Any:
+    kept = callback.keep()
+    try:
+        json.dumps(kept)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{type(callback).__name__}.keep() must give plain data for a snapshot: {error}") from None
+    return kept
+
+
+def _read(path: str | PathLike[str]) -> Kept | None:
+    try:
+        arrays, text = container.unpack(disk.read(path))
+        document = text["snapshot"]
+        if text.get("sha256") != checksum(arrays, document):
+            raise ModelFormatError("its checksum is another")
+        model, about = Model.from_bytes(arrays.pop(MODEL).tobytes()), json.loads(document)
+        identity = Identity.from_json(about["identity"])
+        return Kept(
+            model, {name.removeprefix(PREFIX): array for name, array in arrays.items()}, about["callbacks"], about["stopped"], identity
+        )
+    except FileNotFoundError:
+        return None
+    except (ModelFormatError, KeyError, TypeError, AttributeError) as error:
+        raise SnapshotError(f"snapshot={os.fspath(path)!r} is no snapshot, or a damaged one ({error}): nothing was overwritten") from None

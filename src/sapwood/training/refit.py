@@ -1,0 +1,134 @@
+"""New values for the leaves of an old model: the trees keep their splits, and learn again from other rows what to say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sapwood.losses import Loss
+from sapwood.model import Model
+from sapwood.runtime import kernels
+from sapwood.training.boosting import Rows
+from sapwood.training.multi_output import Fit, TreePerOutput
+from sapwood.training.warm_start import Start
+from sapwood.trees.gradients import Records
+from sapwood.trees.grower import TreeConfig
+from sapwood.trees.rules import Limits, Rules
+from sapwood.trees.tree import Tree
+
+
+@dataclass(frozen=True)
+class Refit(Start):
+    """Training that starts without trees, and is given those of the model, one after the other."""
+
+    decay: float = 0.9
+    grows = False
+
+    def rounds(self, max_iter: int) -> int:
+        assert self.model is not None
+        return self.model.n_rounds
+
+    def strategy(self, strategy: TreePerOutput) -> TreePerOutput:
+        assert self.model is not None
+        return OldTrees(strategy, self.model, self.decay)
+
+    def own_model(self, rows: Rows, loss: Loss, n_threads: int) -> Model:
+        assert self.model is not None
+        model = self.model[:0]
+        if self.decay < 1:
+            model.base_score = blend(model.base_score, loss.start(rows.y, rows.weight, rows.offset, n_threads), self.decay)
+        return model
+
+
+class OldTrees(TreePerOutput):
+    """The trees of a model, their values drawn from the old ones to those that the rows of this fit would give them.
+
+    Another strategy works the new values out, with all its rules, as if it had just grown the tree.
+    """
+
+    def __init__(self, strategy: TreePerOutput, model: Model, decay: float) -> None:
+        self.inner, self.model, self.decay, self.shared = strategy, model, decay, strategy.shared
+
+    def begin(self, fit: Fit) -> None:
+        super().begin(fit)
+        self.inner.begin(WithoutGrowing(**vars(fit), model=self.model))
+
+    def trees(self, sought_at: np.ndarray, valued_at: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
+        for number, tree in enumerate(self.inner.trees(sought_at, valued_at, first, config), first):
+            old, leaves = self.model.trees[number].value, self.fit.leaves
+            there = leaves.nodes[leaves.count > 0]  # a leaf that no row reaches keeps what it knows
+            new = tree.value[there]
+            tree.value = old.copy()
+            tree.value[there] = blend(old[there], new, self.decay)
+            yield tree
+
+
+@dataclass
+class WithoutGrowing(Fit):
+    """Gives the next tree of a model where another would grow one; `leaves` tells where the rows are."""
+
+    model: Model
+    n_given: int = 0
+
+    def grow(self, records: Records, config: TreeConfig, key: int, round_: int, outputs: slice) -> Tree:
+        tree = replace(self.model.trees[self.n_given])
+        self.n_given += 1
+        at = np.flatnonzero(tree.feature < 0)
+        of_row = self._leaf_of_rows(tree, at)
+        count = np.bincount(of_row if records.rows is None else of_row[records.rows], minlength=len(at))
+        leaves, free = self.leaves, np.full(len(at), np.inf)
+        leaves.hold(at, count, Limits(-free, free, np.zeros(len(at))))
+        leaves.of_row[:] = of_row
+        gradient, hessian = np.empty((2, len(at), 1), dtype=np.int64)
+        kernels.leaf_sums([records.data], leaves.data, leaves.size, gradient, hessian, self.n_threads)
+        sums = gradient[:, 0], hessian[:, 0], count
+        nodes = {"left": np.where(tree.feature < 0, -1, tree.left), "right": tree.right}
+        leaves.groups = config.frontier(config.max_leaves).join(nodes, at, sums, lambda sums: config.rules.allows(sums, records.scale))
+        if config.rules.monotonic is not None or config.rules.path_smooth:
+            leaves.limits = limits_of(tree, at, sums, records, config.rules)
+        tree.value = np.zeros(len(tree.feature))
+        tree.value[at] = self.steps([records], config.rules)[:, 0] * config.learning_rate
+        return tree
+
+    def _leaf_of_rows(self, tree: Tree, at: np.ndarray) -> np.ndarray:
+        """(n_rows,) int64: the leaf that each row reaches, counted among all leaves."""
+        number = np.zeros(len(tree.feature))
+        number[at] = np.arange(len(at))
+        reached = np.zeros((1, self.rows.pages.n_rows))
+        self.rows.pages.add_tree(replace(tree, value=number), reached, self.n_threads)
+        return reached[0].astype(np.int64)
+
+
+def limits_of(tree: Tree, at: np.ndarray, sums: tuple[np.ndarray, np.ndarray, np.ndarray], records: Records, rules: Rules) -> Limits:
+    """What the values of leaves with these sums keep to, from the root down: where a feature is monotonic, the children of a split stay on
+    either side of the middle of their values."""
+    n, inner = len(tree.feature), np.flatnonzero(tree.feature >= 0)
+    whole = [np.zeros(n, dtype=np.int64) for _ in sums]
+    for all_, part in zip(whole, sums, strict=True):
+        all_[at] = part
+        for node in inner[::-1]:  # children come after their parents
+            all_[node] = all_[tree.left[node]] + all_[tree.right[node]]
+    lower, upper, anchor, value = np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n), np.zeros(n)
+
+    def values(nodes: list[int]) -> np.ndarray:
+        of_nodes = Limits(lower[nodes], upper[nodes], anchor[nodes])
+        return rules.leaf_steps((whole[0][nodes], whole[1][nodes], whole[2][nodes]), records, of_nodes)
+
+    value[[0]] = values([0])
+    for node in inner:
+        children = [int(tree.left[node]), int(tree.right[node])]
+        lower[children], upper[children], anchor[children] = lower[node], upper[node], value[node]
+        value[children] = values(children)
+        direction = 0 if rules.monotonic is None else int(rules.monotonic[tree.feature[node]])
+        if direction:
+            low, high = children[::direction]
+            upper[low] = lower[high] = min(max(value[children].sum() / 2, lower[node]), upper[node])
+            value[low], value[high] = min(value[low], upper[low]), max(value[high], lower[high])
+    return Limits(lower[at], upper[at], anchor[at])
+
+
+def blend(old: np.ndarray, new: np.ndarray, decay: float) -> np.ndarray:
+    """The old to the degree of `decay`: all of it, to the last bit, for 1, and nothing for 0."""
+    return old if decay == 1 else new if decay == 0 else decay * old + (1 - decay) * new

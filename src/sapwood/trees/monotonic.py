@@ -1,0 +1,111 @@
+"""Monotonic values bounded by their true neighbours: less strict than by the middle between a split's two sides."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sapwood.runtime import kernels
+from sapwood.trees.features import TreeFeatures
+from sapwood.trees.frontier import Frontier
+
+FAR = np.iinfo(np.int64).max
+
+
+class Watch:
+    """Looks on as a tree grows: here, does nothing.
+
+    Its life: `after` each batch of splits; `finish` when the tree is grown, before leaves get their values.
+    """
+
+    def __init__(self, workspace: kernels.GrowingTree, frontier: Frontier, features: TreeFeatures, monotonic: np.ndarray | None) -> None:
+        self.workspace, self.frontier, self.features = workspace, frontier, features
+
+    def after(self, nodes: list[int], first: int) -> None:
+        """Nodes were split; their children are first, first + 1, ..."""
+
+    def finish(self) -> None:
+        """No node will be split any more."""
+
+
+class Neighbours(Watch):
+    """Keeps each leaf's value between those of the leaves next to it.
+
+    A leaf is a box: a range of bins of every feature, or a set of levels, with or without missing values. Of two leaves that differ in a
+    monotonic feature and overlap in all others, the one must not be above the other. When a leaf is split, the values next to its
+    neighbours change; their best splits are sought anew within the new bounds.
+    """
+
+    def __init__(self, workspace: kernels.GrowingTree, frontier: Frontier, features: TreeFeatures, monotonic: np.ndarray | None) -> None:
+        super().__init__(workspace, frontier, features, monotonic)
+        assert monotonic is not None
+        self.monotonic = monotonic
+        n = len(monotonic)
+        self.low, self.high, self.missing = np.zeros((1, n), dtype=np.int64), np.full((1, n), FAR), np.ones((1, n), dtype=bool)
+        self.levels: dict[int, np.ndarray] = {}  # of features that are split by levels: (n_leaves, 8) uint32, the bits of those in the box
+        self.leaves = [0]
+        self.bounds = {0: (-np.inf, np.inf)}
+
+    def after(self, nodes: list[int], first: int) -> None:
+        grown = self.workspace.nodes()
+        for i, node in enumerate(nodes):
+            self._split(node, first + 2 * i, grown)
+        values = grown["step"][self.leaves]
+        lower, upper = self._bounds(values, values)
+        new = set(range(first, first + 2 * len(nodes)))
+        for leaf, low, high in zip(self.leaves, lower.tolist(), upper.tolist(), strict=True):
+            # What a new leaf was searched with: its parent's bounds, and its sibling's value.
+            before = (grown["lower"][leaf], grown["upper"][leaf]) if leaf in new else self.bounds[leaf]
+            self.bounds[leaf] = low, high
+            if (low, high) != before:
+                self.workspace.limit(leaf, low, high)
+                self.frontier.update(leaf, self.workspace.search_again(leaf, self.features.of_node(leaf)))
+
+    def finish(self) -> None:
+        """Exact values differ from those so far in the last digits: each stays on its side of the middle."""
+        values = self.workspace.nodes()["step"][self.leaves]
+        middle = (values[:, None] + values[None, :]) / 2
+        lower, upper = self._bounds(middle.T, middle)
+        for leaf, low, high in zip(self.leaves, lower.tolist(), upper.tolist(), strict=True):
+            self.workspace.limit(leaf, low, high)
+
+    def _split(self, node: int, left: int, grown: dict[str, np.ndarray]) -> None:
+        """Replace a leaf's box by those of its children."""
+        at = self.leaves.index(node)
+        feature, bin_, missing_left = (grown[name][node] for name in ("feature", "bin", "missing_left"))
+        self.leaves[at] = left
+        self.leaves.append(left + 1)
+        self.bounds.pop(node)
+        self.low = np.vstack([self.low, self.low[at]])
+        self.high = np.vstack([self.high, self.high[at]])
+        self.missing = np.vstack([self.missing, self.missing[at]])
+        self.levels = {f: np.vstack([bits, bits[at]]) for f, bits in self.levels.items()}
+        if grown["by_levels"][node]:
+            left_levels = self.workspace.sets()[np.count_nonzero(grown["by_levels"][:node])]
+            bits = self.levels.setdefault(int(feature), np.full((len(self.leaves), 8), 0xFFFFFFFF, dtype=np.uint32))
+            bits[at] &= left_levels
+            bits[-1] &= ~left_levels
+        else:
+            self.high[at, feature] = min(self.high[at, feature], bin_)  # a split may be outside, to part missing values from the rest
+            self.low[-1, feature] = max(self.low[-1, feature], bin_ + 1)
+        self.missing[at if not missing_left else -1, feature] = False
+
+    def _bounds(self, below: np.ndarray, above: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(n_leaves,) lower and upper: of leaf i the largest below[..., j] of leaves j that must not be above it, and the least above."""
+        n = len(self.leaves)
+        empty = self.low > self.high  # but for missing values
+        disjoint = (self.low[:, None] > self.high[None]) | (self.low[None] > self.high[:, None]) | empty[:, None] | empty[None]
+        for of_levels, bits in self.levels.items():
+            disjoint[:, :, of_levels] = ~(bits[:, None] & bits[None]).any(axis=2)
+        apart = disjoint & ~(self.missing[:, None] & self.missing[None])
+        n_apart = apart.sum(axis=2)
+        under = np.zeros((n, n), dtype=bool)  # [i, j]: the value of i must not be above that of j
+        for feature in np.flatnonzero(self.monotonic):
+            alone = n_apart - apart[:, :, feature] == 0  # all other features overlap
+            before = (self.high[:, None, feature] < self.low[None, :, feature]) & ~empty[:, None, feature] & ~empty[None, :, feature]
+            under |= alone & (before if self.monotonic[feature] > 0 else before.T)
+        upper = np.where(under, np.broadcast_to(above, (n, n)), np.inf).min(axis=1)
+        lower = np.where(under.T, np.broadcast_to(below, (n, n)), -np.inf).max(axis=1)
+        return lower, upper
+
+
+METHODS: dict[str, type[Watch]] = {"basic": Watch, "neighbours": Neighbours}
