@@ -32,7 +32,7 @@ from sapwood.losses.multinomial import MultinomialLogLoss
 SEEDS = range(5)
 OTHERS = ("adult", "bank_additional", "census_kdd", "elec", "letter")  # had no part in choosing the rules
 BUNDLED = {"breast cancer": load_breast_cancer, "digits": load_digits, "wine": load_wine, "iris": load_iris}
-SHARES = (1.0, 0.5, 0.2, 0.1, 0.0)  # of the least hessian
+SOFT_LABELS = (1.0, 0.5, 0.2, 0.1, 0.0)  # of the least hessian
 N_TEST = 10_000  # at most
 NOISE = 2.0  # standard errors that a difference must exceed to count
 
@@ -133,7 +133,7 @@ def settings() -> Iterator[Setting]:
         return BoostingClassifier(early_stopping=False, random_state=seed, n_jobs=1)
 
     for max_step in (LogLoss.max_step, math.inf):
-        for share in SHARES:
+        for share in SOFT_LABELS:
             title = f"{LogLoss.least_hessian * share:g} and {MultinomialLogLoss.least_hessian * share:g}, step {max_step:g}"
             yield Setting(title, partial(rules, share, max_step), make)
     for name in (LIGHTGBM, XGBOOST):

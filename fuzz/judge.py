@@ -15,6 +15,7 @@ from sapwood.data.columns import Column, ColumnError, Schema
 from sapwood.data.tables import FrameTable
 from sapwood.estimators.loading import read_file
 from sapwood.model.explain import TreeExplainer
+from sapwood.runtime.execution import SERIAL
 
 TIMES = 10  # of the file's size may be allocated,
 SPARE = 2 << 20  # and this
@@ -62,12 +63,12 @@ def _use(found: Any, data: bytes, good: Any) -> str:
     table = some_rows(model.schema)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of numbers too large
-        raw = model.predict_raw(table, 1)
+        raw = model.predict_raw(table, SERIAL)
         wanted = [BinaryModel(data).raw_of_codes(codes) for codes in codes_of(table)]
         if not np.array_equal(raw, np.reshape(wanted, raw.shape), equal_nan=True):
             raise Finding(f"raw predictions are {raw.tolist()}, by the specification {wanted}")
-        TreeExplainer(model).values(table, 1)
-        model.leaves(table, 1)
+        TreeExplainer(model).values(table, SERIAL)
+        model.leaves(table, SERIAL)
         model.importances("split")
         model.to_json()
         if Model.from_bytes(model.to_bytes()).to_bytes() != model.to_bytes():
@@ -77,7 +78,7 @@ def _use(found: Any, data: bytes, good: Any) -> str:
     if good is None or found is model:
         return "another model"
     known = good if isinstance(good, Model) else good.model_
-    return "same" if known.schema == model.schema and np.array_equal(known.predict_raw(table, 1), raw) else "another model"
+    return "same" if known.schema == model.schema and np.array_equal(known.predict_raw(table, SERIAL), raw) else "another model"
 
 
 def use_estimator(estimator: Any, raw: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""A fit with snapshots that kills its own process after a round: `python -m tests.killed PATH ROUND N_JOBS OUT`."""
+"""A fit with checkpoints that kills its own process after a round: `python -m tests.killed PATH ROUND N_JOBS OUT`."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sapwood import BoostingClassifier, Snapshot
+from sapwood import BoostingClassifier, Checkpoint
 from sapwood.callbacks import Callback
 
 
@@ -26,8 +26,8 @@ def fit(path=None, at=-1, n_jobs=1):
     X = rng.normal(size=(1000, 6))
     y = np.digitize(X[:, 0] * X[:, 1] + rng.normal(size=1000), [-0.5, 0.5])
     ways = {"boosting": "dart", "subsample": 0.7, "max_features": 0.5, "early_stopping": True, "n_iter_no_change": 20}
-    snapshot = None if path is None else Snapshot(path, every=1)
-    fitted = BoostingClassifier(max_iter=40, **ways, n_jobs=n_jobs).fit(X, y, snapshot=snapshot, callbacks=[Kill(at)])
+    checkpoint = None if path is None else Checkpoint(path, every=1)
+    fitted = BoostingClassifier(max_iter=40, **ways, n_jobs=n_jobs).fit(X, y, checkpoint=checkpoint, callbacks=[Kill(at)])
     return fitted.model_.to_bytes()
 
 

@@ -9,8 +9,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor, Model
-from sapwood.callbacks import Checkpoint
-from sapwood.data.bundling import Storage
+from sapwood.callbacks import SaveModel
+from sapwood.data.bundling import ColumnLayout
 from sapwood.encoding import ENCODERS
 
 N = 1500
@@ -90,7 +90,7 @@ def test_a_model_keeps_its_categories(parameters):
 
 def test_a_model_saved_while_it_is_trained_knows_its_categories():
     saved = []
-    fitted = regressor().fit(MISSING, Y, callbacks=[Checkpoint(lambda state: saved.append(state.model.to_bytes()), every=5)])
+    fitted = regressor().fit(MISSING, Y, callbacks=[SaveModel(lambda state: saved.append(state.model.to_bytes()), every=5)])
     assert saved[-1] == fitted.model_.to_bytes()
     assert Model.from_bytes(saved[0]).schema == fitted.model_.schema
 
@@ -142,7 +142,7 @@ def test_rare_levels_may_be_stored_beside_the_rows(monkeypatch):
     y = (many == "a").sum(axis=1).to_numpy() - (many == "b").sum(axis=1).to_numpy() + 0.1 * rng.normal(size=n)
     stored = model_bytes(many, y)
     seen = []
-    monkeypatch.setattr(Storage, "choose", classmethod(lambda cls, table, binning, n_threads: seen.append(1) or cls.plain(binning)))
+    monkeypatch.setattr(ColumnLayout, "choose", classmethod(lambda cls, table, binning, n_threads: seen.append(1) or cls.plain(binning)))
     assert model_bytes(many, y) == stored
     assert seen
 

@@ -17,6 +17,7 @@ import sapwood
 from sapwood import BoostingClassifier, BoostingRegressor, Model
 from sapwood.data.tables import ArrayTable
 from sapwood.runtime import threads
+from sapwood.runtime.execution import SERIAL, Execution
 from sapwood.runtime.threads import available_cpus, resolve_threads
 
 ROOT = Path(__file__).parent.parent
@@ -80,10 +81,10 @@ def test_eight_threads_predict_with_one_model(n_jobs):
 def test_the_first_predictions_of_a_loaded_model_may_come_from_many_threads():
     fitted = fit(0)
     X, _ = make_data(0, n_rows=2_000)
-    expected = fitted.model_.predict_raw(ArrayTable(X), 1)
+    expected = fitted.model_.predict_raw(ArrayTable(X), SERIAL)
     for _ in range(5):
         loaded = Model.from_bytes(fitted.model_.to_bytes())
-        for raw in together(8, lambda _, loaded=loaded: loaded.predict_raw(ArrayTable(X), 2)):
+        for raw in together(8, lambda _, loaded=loaded: loaded.predict_raw(ArrayTable(X), Execution(2))):
             assert_array_equal(raw, expected)
 
 

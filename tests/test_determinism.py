@@ -21,11 +21,11 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from sapwood import BoostingClassifier, BoostingRegressor
 from sapwood.data import pages
-from sapwood.data.bundling import BESIDE, Storage
+from sapwood.data.bundling import ROW_LIST, ColumnLayout
 from sapwood.data.pages import Pages
 from sapwood.runtime.kernels import supports_avx2
 from sapwood.trees import gradients as records
-from sapwood.trees.gradients import NARROW, SINGLE, WIDE, Records
+from sapwood.trees.gradients import NARROW, SINGLE, WIDE, FixedGradients
 
 ROOT = Path(__file__).parent.parent
 THREADS = [1, 2, 3, 8]
@@ -208,11 +208,11 @@ def alone():
 def test_a_case_has_the_histogram_mode_it_stands_for(case, monkeypatch):
     modes = []
 
-    def watched(self, format=Records.format):
+    def watched(self, format=FixedGradients.format):
         modes.append(format(self).mode)
         return format(self)
 
-    monkeypatch.setattr(records.Records, "format", watched)
+    monkeypatch.setattr(records.FixedGradients, "format", watched)
     case.fit()
     assert modes[0] == case.mode
     assert (case.n_features > pages.GROUP_COLUMNS) == (case in (c for name, c in CASES.items() if "wide" in name))
@@ -248,13 +248,13 @@ THIN = {name: case for name, case in CASES.items() if case.one_hot}
 @pytest.mark.parametrize("case", THIN.values(), ids=THIN)
 def test_storage_leaves_no_trace(case, monkeypatch, alone):
     expected = alone(case)
-    seen, choose = [], Storage.choose.__func__
-    monkeypatch.setattr(Storage, "choose", classmethod(lambda cls, *args: seen.append(choose(cls, *args)) or seen[-1]))
+    seen, choose = [], ColumnLayout.choose.__func__
+    monkeypatch.setattr(ColumnLayout, "choose", classmethod(lambda cls, *args: seen.append(choose(cls, *args)) or seen[-1]))
     case.fit()
     n_beside = case.thin if case.thin >= 20 else 0
-    assert (seen[0].column == BESIDE).sum() == n_beside
+    assert (seen[0].column == ROW_LIST).sum() == n_beside
     assert seen[0].n_columns == case.n_features + 1 + case.thin - n_beside  # the one-hot columns share one
-    monkeypatch.setattr(Storage, "choose", classmethod(lambda cls, table, binning, n_threads: cls.plain(binning)))
+    monkeypatch.setattr(ColumnLayout, "choose", classmethod(lambda cls, table, binning, n_threads: cls.plain(binning)))
     assert case.fingerprint() == expected
 
 

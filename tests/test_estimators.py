@@ -43,7 +43,7 @@ from sklearn.utils import compute_sample_weight
 from threadpoolctl import threadpool_limits
 
 from sapwood import BoostingClassifier, BoostingRegressor
-from sapwood.losses import OLDER_NAMES, REGRESSION
+from sapwood.losses import DEPRECATED_NAMES, REGRESSION
 from tests.nameless import nameless_bytes
 
 N_ROWS = 1000
@@ -231,7 +231,7 @@ def test_with_bins_of_its_own_and_missing_values_a_regressor_is_as_good_as_sciki
     assert ours < 1.05 * theirs
 
 
-@pytest.mark.parametrize(("older", "newer"), OLDER_NAMES.items())
+@pytest.mark.parametrize(("older", "newer"), DEPRECATED_NAMES.items())
 def test_older_names_of_losses(older, newer):
     estimator, y = (classifier(), LABELS) if newer == "log_loss" else (regressor(), Y)
     if older == "categorical_crossentropy":

@@ -9,6 +9,7 @@ from sklearn.metrics import log_loss, mean_squared_error
 
 from sapwood import BoostingClassifier, BoostingRegressor
 from sapwood.data.reading import read_table
+from sapwood.runtime.execution import SERIAL
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(3_000, 5))
@@ -101,8 +102,8 @@ class TestSymmetric:
     @pytest.mark.parametrize("make", [regressor, classifier])
     def test_a_table_predicts_as_a_walk_does(self, make, max_depth):
         model = make(grow_policy="symmetric", max_depth=max_depth, max_leaf_nodes=None, max_iter=8, min_samples_leaf=1)
-        whole = model.model_.predict_raw(read_table(X, model.model_.schema), 1)
-        by_row = np.concatenate([model.model_.predict_raw(read_table(X[i : i + 1], model.model_.schema), 1) for i in range(300)])
+        whole = model.model_.predict_raw(read_table(X, model.model_.schema), SERIAL)
+        by_row = np.concatenate([model.model_.predict_raw(read_table(X[i : i + 1], model.model_.schema), SERIAL) for i in range(300)])
         np.testing.assert_array_equal(whole[:300], by_row)
 
     def test_leaves_with_too_few_rows_have_their_parents_value(self):

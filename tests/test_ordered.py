@@ -14,6 +14,7 @@ from sapwood.data.binning import Binning
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
 from sapwood.losses import SquaredError
+from sapwood.runtime.execution import SERIAL
 from sapwood.training.boosting import Rows, train
 from sapwood.training.ordered import Ordered
 from sapwood.trees.features import FeaturePolicy
@@ -49,11 +50,11 @@ class Look(Callback):
 @pytest.fixture(scope="module")
 def trained():
     """A model of squared error, its mode, and what was predicted for rows by models that had not seen them."""
-    pages = Pages.build(ArrayTable(X), Binning.fit(ArrayTable(X), np.full(4, 255), None, None, 0, 1), 1)
+    pages = Pages.build(ArrayTable(X), Binning.fit(ArrayTable(X), np.full(4, 255), None, None, 0, SERIAL), SERIAL)
     mode = Ordered(3)
     look = Look(mode)
     config = TreeConfig(FRONTIERS["leafwise"], FeaturePolicy(4))
-    model = train(Rows(pages, Y, None), {}, SquaredError(), config, 6, 0, 1, [look], mode=mode)
+    model = train(Rows(pages, Y, None), {}, SquaredError(), config, 6, 0, SERIAL, [look], mode=mode)
     return model, mode, look.unseen
 
 

@@ -12,13 +12,14 @@ from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
 from sapwood.encoding.encoding import Encoding
 from sapwood.losses import REGRESSION
-from sapwood.losses.multi_output import SeveralOutputs
-from sapwood.losses.multi_quantile import Quantiles
+from sapwood.losses.multi_output import MultiOutputLoss
+from sapwood.losses.multi_quantile import MultiQuantileLoss
 from sapwood.params.plan import make_strategy, make_tree_config
 from sapwood.params.resolve import Features
+from sapwood.runtime.execution import SERIAL, Execution
 from sapwood.training.boosting import Rows, train
 from sapwood.training.multi_output import SharedTrees
-from sapwood.training.warm_start import Start
+from sapwood.training.warm_start import WarmStart
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(600, 5)).round(1)
@@ -83,15 +84,15 @@ class TestSharedTrees:
         for again in (Model.from_bytes(model.to_bytes()), pickle.loads(pickle.dumps(model))):
             assert again.to_bytes() == model.to_bytes()
             assert again.shared == model.shared == 1
-            np.testing.assert_array_equal(again.predict_raw(ArrayTable(X), 1), model.predict_raw(ArrayTable(X), 1))
+            np.testing.assert_array_equal(again.predict_raw(ArrayTable(X), SERIAL), model.predict_raw(ArrayTable(X), SERIAL))
             np.testing.assert_array_equal(again.importances(), model.importances())
 
     def test_training_keeps_the_predictions_that_the_model_makes(self):
         """What trees add during training, by leaf, by page and by the scorer: the same bits."""
         fitted = classifier(**SHARED, shared_trees=2).fit(X, CLASSES)
-        pages = Pages.build(ArrayTable(X), fitted.model_.binning, 1).cut(3)
-        expected = fitted.model_.predict_raw(ArrayTable(X), 1)
-        np.testing.assert_array_equal(fitted.model_.start_raw(pages, 2).T, expected)
+        pages = Pages.build(ArrayTable(X), fitted.model_.binning, SERIAL).cut(3)
+        expected = fitted.model_.predict_raw(ArrayTable(X), SERIAL)
+        np.testing.assert_array_equal(fitted.model_.start_raw(pages, Execution(2)).T, expected)
         np.testing.assert_array_equal(list(fitted.staged_decision_function(X))[-1], expected)
 
     @pytest.mark.parametrize(
@@ -163,8 +164,8 @@ class TestSharedTrees:
 )
 def test_how_many_trees_classes_share(multi_strategy, n_rows, n_classes, shared):
     estimator = BoostingClassifier(multi_strategy=multi_strategy)
-    loss = estimator._targets(np.repeat(np.arange(n_classes), 2), 2 * n_classes, Start())[1]
-    assert make_strategy(estimator, loss, n_rows, Start()).shared == shared
+    loss = estimator._targets(np.repeat(np.arange(n_classes), 2), 2 * n_classes, WarmStart())[1]
+    assert make_strategy(estimator, loss, n_rows, WarmStart()).shared == shared
 
 
 def test_two_classes_share_nothing():
@@ -261,11 +262,11 @@ def test_threads_and_pages_leave_no_trace(n_threads, n_pages, missing):
 
     def fit(n_threads, n_pages):
         estimator = BoostingRegressor(max_leaf_nodes=15, n_jobs=n_threads)
-        loss, features = SeveralOutputs([REGRESSION["squared_error"]() for _ in range(2)]), Features(4, None)
+        loss, features = MultiOutputLoss([REGRESSION["squared_error"]() for _ in range(2)]), Features(4, None)
         binning = BoostingRegressor(max_iter=1, max_leaf_nodes=2, early_stopping=False, n_jobs=1).fit(x, x[:, 0]).model_.binning
-        rows = Rows(Pages.build(ArrayTable(x), binning, n_threads).cut(n_pages), y, None)
+        rows = Rows(Pages.build(ArrayTable(x), binning, Execution(n_threads)).cut(n_pages), y, None)
         config = make_tree_config(estimator, features, Encoding(4), loss, None)
-        return train(rows, {}, loss, config, 4, 0, n_threads, strategy=SharedTrees(2)).to_bytes()
+        return train(rows, {}, loss, config, 4, 0, Execution(n_threads), strategy=SharedTrees(2)).to_bytes()
 
     assert fit(n_threads, n_pages) == fit(1, 1)
 
@@ -327,17 +328,17 @@ class TestSeveralQuantiles:
     def test_sorting_never_makes_the_loss_larger(self):
         rng = np.random.default_rng(6)
         y, raw = rng.normal(size=500), rng.normal(size=(3, 500))
-        loss = Quantiles(self.LEVELS)
-        apart = np.mean([part.mean(y, raw[k : k + 1], None, 1) for k, part in enumerate(loss.parts)])
-        assert loss.mean(y, raw, None, 1) < apart
+        loss = MultiQuantileLoss(self.LEVELS)
+        apart = np.mean([part.mean(y, raw[k : k + 1], None, SERIAL) for k, part in enumerate(loss.parts)])
+        assert loss.mean(y, raw, None, SERIAL) < apart
         ordered = np.sort(raw, axis=0)
-        assert loss.mean(y, ordered, None, 1) == loss.mean(y, raw, None, 1)
+        assert loss.mean(y, ordered, None, SERIAL) == loss.mean(y, raw, None, SERIAL)
 
     def test_files(self):
         fitted, x, _ = self.fit(max_iter=5)
         again = Model.from_bytes(fitted.model_.to_bytes())
         assert again.link == "sorted"
-        np.testing.assert_array_equal(again.apply_link(again.predict_raw(ArrayTable(x), 1), 1), fitted.predict(x))
+        np.testing.assert_array_equal(again.apply_link(again.predict_raw(ArrayTable(x), SERIAL), SERIAL), fitted.predict(x))
 
     @pytest.mark.parametrize("quantile", [[0.5, 0.1], [0.5], [], [0.1, 1.1], [0.1, 0.1], [[0.1, 0.9]], ["a", "b"], [0.1, np.nan]])
     def test_bad_levels(self, quantile):

@@ -6,7 +6,8 @@ import pytest
 from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor
 from sapwood.data.tables import ArrayTable
 from sapwood.losses import MORE_CLASSES
-from sapwood.training.warm_start import Start
+from sapwood.runtime.execution import SERIAL
+from sapwood.training.warm_start import WarmStart
 from tests.losses.test_losses import make_estimator, predict, targets
 
 rng = np.random.default_rng(0)
@@ -42,9 +43,9 @@ def test_no_other_factor_of_a_tree_is_better(kind, strategy):
     ways |= {"multi_strategy": strategy, "shared_trees": 1}
     estimator = BoostingClassifier(**ways) if kind == "classes" else BoostingRegressor(**ways, loss="poisson")
     fitted = estimator.fit(X, classes if kind == "classes" else several)
-    y, loss = fitted._targets(classes if kind == "classes" else several, len(X), Start())
-    base, full = (np.ascontiguousarray(fitted.model_.predict_raw(ArrayTable(X), 1, rounds).T) for rounds in (0, 1))
-    losses = {factor: loss.mean(y, base + factor * (full - base), None, 1) for factor in (0, 0.9, 0.99, 1, 1.01, 1.1)}
+    y, loss = fitted._targets(classes if kind == "classes" else several, len(X), WarmStart())
+    base, full = (np.ascontiguousarray(fitted.model_.predict_raw(ArrayTable(X), SERIAL, rounds).T) for rounds in (0, 1))
+    losses = {factor: loss.mean(y, base + factor * (full - base), None, SERIAL) for factor in (0, 0.9, 0.99, 1, 1.01, 1.1)}
     assert losses[1] == min(losses.values()) < losses[0]
 
 

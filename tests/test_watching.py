@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sapwood import BoostingClassifier, BoostingRegressor
-from sapwood.callbacks import Callback, Checkpoint, EarlyStopping, LearningRate, Log, ProgressBar
+from sapwood.callbacks import Callback, EarlyStopping, LearningRate, Log, ProgressBar, SaveModel
 from sapwood.callbacks import progress as progress_module
 from sapwood.estimators import fit_data as sets
 from sapwood.metrics import Metric
@@ -174,7 +174,7 @@ class TestCallbacks:
 
     def test_checkpoints(self):
         kept = {}
-        keep = Checkpoint(lambda state: kept.update({state.n_rounds: state.model.to_bytes()}), every=5)
+        keep = SaveModel(lambda state: kept.update({state.n_rounds: state.model.to_bytes()}), every=5)
         regressor().fit(X, Y, callbacks=[keep])
         assert list(kept) == [5, 10, 12]
         assert all(kept[n] == regressor(max_iter=n).fit(X, Y).model_.to_bytes() for n in kept)
@@ -211,7 +211,7 @@ class TestCallbacks:
         assert heard[-1] == ("c", "end")
 
     @pytest.mark.parametrize(
-        "make", [lambda: EarlyStopping(0), lambda: EarlyStopping(min_delta=-1), lambda: Checkpoint(print, 0), lambda: Log(0)]
+        "make", [lambda: EarlyStopping(0), lambda: EarlyStopping(min_delta=-1), lambda: SaveModel(print, 0), lambda: Log(0)]
     )
     def test_bad_arguments(self, make):
         with pytest.raises(ValueError, match="needs"):

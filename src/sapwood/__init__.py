@@ -14,7 +14,7 @@ from sapwood.losses.check import check_loss
 from sapwood.losses.registry import register_loss
 from sapwood.model import Model, ModelFormatError
 from sapwood.params.columns import FeatureSpec
-from sapwood.training.checkpoint import Snapshot, SnapshotError
+from sapwood.training.checkpoint import Checkpoint, CheckpointError
 from sapwood.version import __version__
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ __all__ = [
     "BoostingClassifier",
     "BoostingRanker",
     "BoostingRegressor",
+    "Checkpoint",
+    "CheckpointError",
     "FeatureSpec",
     "Loss",
     "Model",
     "ModelFormatError",
-    "Snapshot",
-    "SnapshotError",
     "__version__",
     "check_loss",
     "cv",

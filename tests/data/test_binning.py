@@ -4,6 +4,7 @@ import pytest
 from sapwood.data import binning as module
 from sapwood.data.binning import Binning
 from sapwood.data.tables import ArrayTable
+from sapwood.runtime.execution import SERIAL, Execution
 from tests.reference import binning as twin
 
 
@@ -19,7 +20,7 @@ def test_fit_equals_twin(dtype, n_features):
     x[rng.random(x.shape) < 0.05] = np.nan
     weight, rows = rng.integers(1, 9, 300) / 4, np.flatnonzero(rng.random(300) < 0.6)
     for given_weight, given_rows in ((None, None), (weight, None), (None, rows), (weight, rows)):
-        binning = Binning.fit(ArrayTable(x), 30, given_weight, given_rows, 0, 2)
+        binning = Binning.fit(ArrayTable(x), 30, given_weight, given_rows, 0, Execution(2))
         chosen = slice(None) if given_rows is None else given_rows
         own = None if given_weight is None else weight[chosen]
         assert binning.n_features == n_features
@@ -35,7 +36,7 @@ def test_many_rows_are_sampled():
         picked = module.kernels.sample_rows(n, 0, 500 / n, 7)
         assert 400 < len(picked) < 600
         chosen = x[picked if rows is None else rows[picked]]
-        for f, cuts in enumerate(cuts_of(Binning.fit(ArrayTable(x), 30, None, rows, 7, 1, sample_rows=500))):
+        for f, cuts in enumerate(cuts_of(Binning.fit(ArrayTable(x), 30, None, rows, 7, SERIAL, sample_rows=500))):
             np.testing.assert_array_equal(cuts, twin.cut_points(chosen[:, f], 30))
 
 

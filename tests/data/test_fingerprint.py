@@ -12,6 +12,7 @@ from sapwood.data.frames import frame_table, open_frame
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import ArrayTable
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
 from tests.reference import fingerprint as twin
 
 RNG = np.random.default_rng(0)
@@ -62,7 +63,7 @@ def test_layout_and_type_leave_no_trace():
     whole = of(X)
     assert of(np.asfortranarray(X)) == whole
     for n_threads in (1, 3):
-        assert Fingerprint.of(SparseTable(sparse.csc_array(X)), {}, n_threads) == whole
+        assert Fingerprint.of(SparseTable(sparse.csc_array(X)), {}, Execution(n_threads)) == whole
     half = np.floor(X * 2)
     assert of(half.astype(np.float32)) == of(half)
     assert of(-np.zeros((3, 2))) == of(np.zeros((3, 2)))

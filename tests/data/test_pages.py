@@ -4,6 +4,7 @@ import pytest
 from sapwood.data.binning import Binning
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
+from sapwood.runtime.execution import SERIAL, Execution
 from tests.reference import binning as twin
 
 
@@ -13,10 +14,10 @@ def make(n_rows, n_features, seed=0, n_threads=1):
     x = rng.normal(size=(n_rows, n_features)).round(1)
     x[:, ::3][rng.random(x[:, ::3].shape) < 0.1] = np.nan
     table = ArrayTable(x)
-    binning = Binning.fit(table, 20, None, None, 0, n_threads)
+    binning = Binning.fit(table, 20, None, None, 0, Execution(n_threads))
     cuts = [binning.cuts[a:b] for a, b in zip(binning.begin[:-1], binning.begin[1:], strict=True)]
     bins = np.column_stack([twin.bins_of(x[:, f], cuts[f]) for f in range(n_features)])
-    return x, Pages.build(table, binning, n_threads), bins
+    return x, Pages.build(table, binning, Execution(n_threads)), bins
 
 
 def bins_of(pages):
@@ -54,14 +55,14 @@ class TestBuild:
     @pytest.mark.parametrize("dtype", [np.float16, ">f8", np.longdouble])
     def test_types_that_are_converted_on_the_way(self, dtype):
         x, pages, _ = make(70, 5)
-        again = Pages.build(ArrayTable(x.astype(dtype).astype(np.float64)), pages.binning, 1)
-        converted = Pages.build(ArrayTable(x.astype(dtype)), pages.binning, 1)
+        again = Pages.build(ArrayTable(x.astype(dtype).astype(np.float64)), pages.binning, SERIAL)
+        converted = Pages.build(ArrayTable(x.astype(dtype)), pages.binning, SERIAL)
         np.testing.assert_array_equal(bins_of(converted), bins_of(again))
 
     def test_values_never_seen_fall_in_bins_too(self):
         _, pages, _ = make(80, 3)
         new = np.array([[np.inf, -np.inf, 0.0], [np.nan, np.nan, np.nan], [1e300, -1e300, 7.7]])
-        built = bins_of(Pages.build(ArrayTable(new), pages.binning, 1))
+        built = bins_of(Pages.build(ArrayTable(new), pages.binning, SERIAL))
         n_cuts = np.diff(pages.binning.begin)
         assert built[0].tolist()[:2] == [n_cuts[0], 0]
         assert built[1].tolist() == (n_cuts + 1).tolist()
@@ -106,13 +107,13 @@ class TestWorkspace:
     @pytest.mark.parametrize("n_features", [3, 70])
     def test_histograms_count_the_bins(self, n_features):
         _, pages, bins = make(300, n_features)
-        gain, histogram = self.root(pages.workspace(1), 300)
+        gain, histogram = self.root(pages.workspace(SERIAL), 300)
         begin = 0
         for f, n_cuts in enumerate(np.diff(pages.binning.begin)):
             n_bins = n_cuts + 1 + pages.missing[f]
             np.testing.assert_array_equal(histogram[begin : begin + n_bins, 2], np.bincount(bins[:, f], minlength=n_bins))
             begin += n_bins
         assert begin == len(histogram)
-        cut_gain, cut_histogram = self.root(pages.cut(4).workspace(2), 300)
+        cut_gain, cut_histogram = self.root(pages.cut(4).workspace(Execution(2)), 300)
         assert cut_gain == gain
         np.testing.assert_array_equal(cut_histogram, histogram)

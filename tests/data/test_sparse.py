@@ -8,11 +8,12 @@ from scipy import sparse
 
 from sapwood import BoostingClassifier, BoostingRegressor
 from sapwood.data.binning import Binning
-from sapwood.data.bundling import BESIDE, Storage
+from sapwood.data.bundling import ROW_LIST, ColumnLayout
 from sapwood.data.pages import Pages
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import ArrayTable, FrameTable
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import SERIAL, Execution
 
 
 def table(n_rows, n_features, density, seed=0, values="few"):
@@ -185,13 +186,13 @@ def test_exclusive_features_share_a_column_and_a_clash_that_no_sample_shows_is_f
     matrix, dense, _ = table(3000, 30, 0.02, values="one")
     eye = sparse.csr_array(np.eye(30)[np.random.default_rng(0).integers(0, 30, 3000)])
     one_hot = SparseTable(eye)
-    storage = Storage.choose(one_hot, Binning.fit(one_hot, 255, None, None, 0, 1), 1)
+    storage = ColumnLayout.choose(one_hot, Binning.fit(one_hot, 255, None, None, 0, SERIAL), SERIAL)
     assert storage.n_columns == 1
     monkeypatch.setattr("sapwood.data.sparse.SAMPLE_ROWS", 100)
     monkeypatch.setattr("sapwood.data.bundling.FEWEST_BESIDE", 100)
     both = SparseTable(matrix)
-    binning = Binning.fit(both, 255, None, None, 0, 1)
-    assert Storage.choose(both, binning, 1).n_columns < 20
+    binning = Binning.fit(both, 255, None, None, 0, SERIAL)
+    assert ColumnLayout.choose(both, binning, SERIAL).n_columns < 20
     y = dense[:, 0] + dense[:, 1]
     assert fit(matrix, y).model_.to_bytes() == fit(dense, y).model_.to_bytes()
 
@@ -199,12 +200,12 @@ def test_exclusive_features_share_a_column_and_a_clash_that_no_sample_shows_is_f
 def test_lists_of_some_rows():
     matrix, dense, _ = table(*SHAPES["lists"])
     sparse_table = SparseTable(matrix)
-    binning = Binning.fit(sparse_table, 255, None, None, 0, 1)
-    pages = Pages.build(sparse_table, binning, 1)
-    assert (pages.storage.column == BESIDE).sum() > 50
+    binning = Binning.fit(sparse_table, 255, None, None, 0, SERIAL)
+    pages = Pages.build(sparse_table, binning, SERIAL)
+    assert (pages.storage.column == ROW_LIST).sum() > 50
     rows = np.flatnonzero(np.arange(len(dense)) % 3 == 1)
     part = pages.take(rows).pages[0]
-    direct = Pages.build(SparseTable(matrix[rows]), binning, 1, pages.storage).pages[0]
+    direct = Pages.build(SparseTable(matrix[rows]), binning, SERIAL, pages.storage).pages[0]
     assert_array_equal(part.begin, direct.begin)
     assert_array_equal(part.beside, direct.beside)
     assert_array_equal(part.codes, direct.codes)
@@ -224,7 +225,7 @@ def test_cut_points_are_those_of_the_dense_table():
     matrix, dense, _ = table(*SHAPES["reals"])
     weight, rows = np.random.default_rng(0).random(len(dense)), np.arange(0, len(dense), 2)
     for given in ((None, None), (weight, None), (weight, rows)):
-        found, expected = (Binning.fit(t, 16, *given, 0, 2) for t in (SparseTable(matrix), ArrayTable(dense)))
+        found, expected = (Binning.fit(t, 16, *given, 0, Execution(2)) for t in (SparseTable(matrix), ArrayTable(dense)))
         assert_array_equal(found.begin, expected.begin)
         assert_array_equal(found.cuts, expected.cuts)
 

@@ -3,15 +3,16 @@ import pytest
 
 from sapwood.data import bundling as module
 from sapwood.data.binning import Binning
-from sapwood.data.bundling import BESIDE, NO_COMMON, Storage
+from sapwood.data.bundling import NO_DEFAULT, ROW_LIST, ColumnLayout
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
+from sapwood.runtime.execution import SERIAL, Execution
 
 
 def choose(x, n_threads=1):
     table = ArrayTable(np.asarray(x, dtype=np.float64))
-    binning = Binning.fit(table, 255, None, None, 0, n_threads)
-    return table, binning, Storage.choose(table, binning, n_threads)
+    binning = Binning.fit(table, 255, None, None, 0, Execution(n_threads))
+    return table, binning, ColumnLayout.choose(table, binning, Execution(n_threads))
 
 
 def one_hot(rng, n_rows, n_kinds):
@@ -36,7 +37,7 @@ class TestChoose:
         rng = np.random.default_rng(1)
         _, _, storage = choose(np.column_stack([rng.normal(size=3_000), one_hot(rng, 3_000, 9), rng.normal(size=3_000)]))
         assert storage.column.tolist() == [0, *[1] * 9, 2]
-        assert storage.common.tolist() == [NO_COMMON, *[0] * 9, NO_COMMON]
+        assert storage.common.tolist() == [NO_DEFAULT, *[0] * 9, NO_DEFAULT]
 
     def test_columns_that_clash_do_not(self):
         rng = np.random.default_rng(2)
@@ -47,7 +48,7 @@ class TestChoose:
     def test_many_thin_features_lie_beside_the_rows(self):
         rng = np.random.default_rng(3)
         _, _, storage = choose(np.column_stack([rng.normal(size=(3_000, 2)), thin(rng, 3_000, 20)]))
-        assert storage.column.tolist() == [0, 1, *[BESIDE] * 20]
+        assert storage.column.tolist() == [0, 1, *[ROW_LIST] * 20]
 
     def test_a_few_do_not(self):
         rng = np.random.default_rng(4)
@@ -57,7 +58,7 @@ class TestChoose:
         rng = np.random.default_rng(5)
         table, binning, storage = choose(one_hot(rng, 20_000, 200))
         assert 1 < storage.n_columns <= 3
-        Pages.build(table, binning, 1, storage).workspace(1)
+        Pages.build(table, binning, SERIAL, storage).workspace(SERIAL)
 
     def test_missing_may_be_the_common_bin(self):
         rng = np.random.default_rng(6)
@@ -75,15 +76,15 @@ class TestBuild:
         (page,), storage = pages.pages, pages.storage
         flat = np.concatenate([group[:, : pages.width] for group in page.codes], axis=1) if len(page.codes) else None
         bins = np.zeros((pages.n_rows, len(storage.column)), dtype=int)
-        first = dict.fromkeys(range(storage.n_columns), 1) | {BESIDE: 0}
+        first = dict.fromkeys(range(storage.n_columns), 1) | {ROW_LIST: 0}
         for f, (column, common, stored) in enumerate(zip(storage.column, storage.common, storage.missing_bins, strict=True)):
-            if common == NO_COMMON:
+            if common == NO_DEFAULT:
                 bins[:, f] = flat[:, column]
                 continue
             bins[:, f] = common
-            if column == BESIDE:
+            if column == ROW_LIST:
                 rows = np.repeat(np.arange(pages.n_rows), np.diff(page.begin.astype(int)))
-                codes = page.beside.astype(int) - first[BESIDE]
+                codes = page.beside.astype(int) - first[ROW_LIST]
             else:
                 rows, codes = np.arange(pages.n_rows), flat[:, column].astype(int) - first[column]
             own = (codes >= 0) & (codes < stored)
@@ -97,9 +98,9 @@ class TestBuild:
         x = np.column_stack([rng.normal(size=(30_000, 2)), one_hot(rng, 30_000, 5), thin(rng, 30_000, 12)])
         x[rng.random(x.shape) < 0.001] = np.nan
         table, binning, storage = choose(x, n_threads)
-        assert (storage.column == BESIDE).any()
-        stored = Pages.build(table, binning, n_threads, storage)
-        plain = Pages.build(table, binning, n_threads, Storage.plain(binning))
+        assert (storage.column == ROW_LIST).any()
+        stored = Pages.build(table, binning, Execution(n_threads), storage)
+        plain = Pages.build(table, binning, Execution(n_threads), ColumnLayout.plain(binning))
         np.testing.assert_array_equal(self.decode(stored), plain.pages[0].codes[0, :, : x.shape[1]])
         np.testing.assert_array_equal(stored.missing, plain.missing)
 
@@ -111,15 +112,15 @@ class TestBuild:
         x[1, 1:4] = 1  # not among every ninth row
         table, binning, storage = choose(x)
         assert len(set(storage.column[1:6])) == 1
-        pages = Pages.build(table, binning, 1, storage)
-        assert (pages.storage.column[2:4] == BESIDE).all() if with_thin else len(set(pages.storage.column[1:6])) == 3
-        plain = Pages.build(table, binning, 1, Storage.plain(binning))
+        pages = Pages.build(table, binning, SERIAL, storage)
+        assert (pages.storage.column[2:4] == ROW_LIST).all() if with_thin else len(set(pages.storage.column[1:6])) == 3
+        plain = Pages.build(table, binning, SERIAL, ColumnLayout.plain(binning))
         np.testing.assert_array_equal(self.decode(pages), plain.pages[0].codes[0, :, : x.shape[1]])
 
     @pytest.mark.parametrize("n_pages", [1, 4])
     def test_take_and_cut(self, n_pages):
         rng = np.random.default_rng(9)
         table, binning, storage = choose(np.column_stack([rng.normal(size=3_000), one_hot(rng, 3_000, 5), thin(rng, 3_000, 12)]))
-        pages = Pages.build(table, binning, 1, storage)
+        pages = Pages.build(table, binning, SERIAL, storage)
         rows = np.flatnonzero(rng.random(3_000) < 0.3)
         np.testing.assert_array_equal(self.decode(pages.cut(n_pages).take(rows)), self.decode(pages)[rows])

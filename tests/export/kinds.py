@@ -9,6 +9,7 @@ import pandas as pd
 
 from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor
 from sapwood.data.reading import read_table
+from sapwood.runtime.execution import SERIAL
 
 N_ROWS = 300
 FEW = {"max_iter": 6, "max_leaf_nodes": 8, "min_samples_leaf": 5}
@@ -250,4 +251,4 @@ def raw(kind):
 
 def linked(kind):
     """(n_rows, n_outputs)."""
-    return fitted(kind).model_.apply_link(np.ascontiguousarray(raw(kind)), 1)
+    return fitted(kind).model_.apply_link(np.ascontiguousarray(raw(kind)), SERIAL)

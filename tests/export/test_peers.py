@@ -11,6 +11,7 @@ import xgboost
 from sapwood.data.tables import ArrayTable
 from sapwood.model.export import ExportError
 from sapwood.model.export.xgboost import first_above
+from sapwood.runtime.execution import SERIAL
 from tests.export import kinds
 
 PEERS = ("treelite", "lightgbm", "xgboost")
@@ -54,10 +55,10 @@ class TestDouble:
 def test_xgboost(kind):
     """On numbers of float32, as it has no others."""
     estimator, x = kinds.fitted(kind), kinds.matrix(kind).astype(np.float32)
-    expected = estimator.model_.predict_raw(ArrayTable(x), 1)  # of codes
+    expected = estimator.model_.predict_raw(ArrayTable(x), SERIAL)  # of codes
     document = estimator.export("xgboost")
     np.testing.assert_allclose(run_xgboost(document, x, True), expected, rtol=1e-5, atol=1e-5)
-    linked = estimator.model_.apply_link(np.ascontiguousarray(expected), 1)
+    linked = estimator.model_.apply_link(np.ascontiguousarray(expected), SERIAL)
     np.testing.assert_allclose(run_xgboost(document, x, False), linked, rtol=1e-5, atol=1e-6)
 
 
@@ -119,4 +120,4 @@ def test_codes_that_are_none_count_as_missing(kind, run, code):
         missing[::3, column], x[::3, column] = np.nan, code
     made = estimator.export(run.__name__.removeprefix("run_"))
     np.testing.assert_array_equal(run(made, x, True), run(made, missing, True))
-    np.testing.assert_allclose(run(made, x, True), estimator.model_.predict_raw(ArrayTable(missing), 1), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(run(made, x, True), estimator.model_.predict_raw(ArrayTable(missing), SERIAL), rtol=1e-5, atol=1e-5)

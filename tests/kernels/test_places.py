@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.kernels.binned import MODES, NARROW, Gradients, grow
 
-OWN, SHARED, BESIDE = "own", "shared", "beside"
+OWN, SHARED, ROW_LIST = "own", "shared", "beside"
 
 
 class Table:
@@ -97,9 +97,9 @@ def assert_the_same(table, gradients, kernels, n_splits=12, sample=None, leaf_si
 MIXTURES = {
     "shared": [OWN, *[SHARED] * 9, OWN],
     "only shared": [SHARED] * 6,
-    "beside": [OWN, BESIDE, BESIDE, OWN, OWN, BESIDE],
-    "only beside": [BESIDE] * 7,
-    "all kinds": [SHARED, BESIDE, OWN] * 7,
+    "beside": [OWN, ROW_LIST, ROW_LIST, OWN, OWN, ROW_LIST],
+    "only beside": [ROW_LIST] * 7,
+    "all kinds": [SHARED, ROW_LIST, OWN] * 7,
 }
 
 
@@ -136,7 +136,7 @@ class TestGrowing:
 
 
 @settings(deadline=None, max_examples=60)
-@given(seed=st.integers(0, 2**32), kinds=st.lists(st.sampled_from([OWN, SHARED, BESIDE]), min_size=1, max_size=12), data=st.data())
+@given(seed=st.integers(0, 2**32), kinds=st.lists(st.sampled_from([OWN, SHARED, ROW_LIST]), min_size=1, max_size=12), data=st.data())
 def test_any_mixture_gives_the_same_nodes(kernels, seed, kinds, data):
     rng = np.random.default_rng(seed)
     n_rows = data.draw(st.integers(4, 600))
@@ -193,7 +193,7 @@ class TestBadArguments:
             kernels.Places(*(np.array(a, dtype=np.int32) for a in (missing_bin, column, common)))
 
     def test_lists(self, kernels):
-        table = Table(np.random.default_rng(0), 40, [OWN, BESIDE, BESIDE])
+        table = Table(np.random.default_rng(0), 40, [OWN, ROW_LIST, ROW_LIST])
         places, width, (page,), ((begin, beside),) = table.stored(kernels, 1)
         shape = {"width": width, "stride": 8, "pages": [page.reshape(-1)], "page_rows": [40]}
         shape |= {"n_threads": 1, "max_histogram_bytes": 1 << 20}

@@ -65,7 +65,7 @@ class Odds(Loss):
         return p - y, p * (1 - p)
 
 
-class Classes(Loss):
+class ClassLabels(Loss):
     link = "softmax"
     least_hessian = 0.02
     max_step = 4.0
@@ -86,7 +86,7 @@ PAIRS = {
     "squared": (regressor(loss=Squared()), regressor(), Y),
     "counts": (regressor(loss=Counts), regressor(loss="poisson"), COUNTS),
     "two classes": (BoostingClassifier(loss=Odds(), max_iter=10), BoostingClassifier(max_iter=10), LABELS),
-    "three classes": (BoostingClassifier(loss=Classes(3), max_iter=5), BoostingClassifier(max_iter=5), np.digitize(Y, [0, 1])),
+    "three classes": (BoostingClassifier(loss=ClassLabels(3), max_iter=5), BoostingClassifier(max_iter=5), np.digitize(Y, [0, 1])),
 }
 
 
@@ -248,7 +248,7 @@ class TestNames:
 
 
 class TestCheckLoss:
-    @pytest.mark.parametrize("loss", [Squared(), Counts, Odds(), Classes(3), "huber", lambda y, raw: (raw - y, np.ones_like(raw))])
+    @pytest.mark.parametrize("loss", [Squared(), Counts, Odds(), ClassLabels(3), "huber", lambda y, raw: (raw - y, np.ones_like(raw))])
     def test_right(self, loss):
         check_loss(loss)
 
@@ -273,7 +273,7 @@ class TestCheckLoss:
             check_loss(Wrong())
 
     def test_a_wrong_output(self):
-        class Wrong(Classes):
+        class Wrong(ClassLabels):
             def gradients(self, y, raw):
                 gradient, hessian = super().gradients(y, raw)
                 gradient[:, 1] *= 2

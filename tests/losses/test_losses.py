@@ -24,8 +24,9 @@ from sapwood.callbacks import Callback
 from sapwood.data.binning import Binning
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
-from sapwood.losses import LOSSES, MORE_CLASSES, RANKING, REGRESSION, SHARES, TWO_CLASSES, LeafRows
+from sapwood.losses import LOSSES, MORE_CLASSES, RANKING, REGRESSION, SOFT_LABELS, TWO_CLASSES, LeafRows
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import SERIAL
 from sapwood.training.boosting import Rows, train
 from sapwood.trees.features import FeaturePolicy
 from sapwood.trees.frontier import LeafWise
@@ -48,7 +49,7 @@ SETTINGS = {
 
 
 def is_multiclass(name):
-    return name in {loss.name for table in (MORE_CLASSES, SHARES) for loss in table.values()}
+    return name in {loss.name for table in (MORE_CLASSES, SOFT_LABELS) for loss in table.values()}
 
 
 def make(name):
@@ -86,7 +87,7 @@ def targets(name, rng, n):
 def gradients(loss, y, raw, weight=None):
     """Gradients and hessians, (n_outputs, n_rows) each, as floats; they are good to a unit of the scale."""
     all_gradients, all_hessians = [], []
-    for records in loss.records(y, raw, weight, 1):
+    for records in loss.records(y, raw, weight, SERIAL):
         if records.scale.constant_hessian:
             all_gradients.append(records.data.view(np.int32) / records.scale.gradient)
             all_hessians.append(np.ones(len(y)))
@@ -124,7 +125,7 @@ class TestEveryLoss:
         loss, rng = make(name), np.random.default_rng(0)
         y = targets(name, rng, 40)
         raw = away_from_kinks(y, rng.normal(size=(loss.n_outputs, 40)))
-        total = lambda raw: loss.weighted_values(y, raw, None, 1).sum()  # noqa: E731
+        total = lambda raw: loss.weighted_values(y, raw, None, SERIAL).sum()  # noqa: E731
         np.testing.assert_allclose(gradients(loss, y, raw)[0], slopes(total, raw, 1e-5), rtol=1e-6, atol=1e-7)
 
     def test_hessian_is_the_second_derivative_or_says_what_stands_in(self, name):
@@ -132,7 +133,7 @@ class TestEveryLoss:
         y = targets(name, rng, 40)
         raw = away_from_kinks(y, rng.normal(size=(loss.n_outputs, 40)))
         _, hessian = gradients(loss, y, raw)
-        second = slopes(lambda raw: loss.weighted_gradients(y, raw, None, 1)[0], raw, 1e-5)
+        second = slopes(lambda raw: loss.weighted_gradients(y, raw, None, SERIAL)[0], raw, 1e-5)
         if loss.exact_hessian:
             np.testing.assert_allclose(hessian, second, rtol=1e-6, atol=1e-7)
             return
@@ -145,19 +146,19 @@ class TestEveryLoss:
         loss, rng = make(name), np.random.default_rng(15)
         y, raw, weight = targets(name, rng, 21), rng.normal(size=(loss.n_outputs, 21)), rng.uniform(0, 2, 21)
         for given_weight in (None, weight):
-            floats, fixed = loss.weighted_gradients(y, raw, given_weight, 1), gradients(loss, y, raw, given_weight)
+            floats, fixed = loss.weighted_gradients(y, raw, given_weight, SERIAL), gradients(loss, y, raw, given_weight)
             for one, other in zip(floats, fixed, strict=True):
                 np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-8)
         own = loss.gradients(y, raw[0] if loss.n_outputs == 1 else raw.T)
-        np.testing.assert_allclose(own[0].T.reshape(raw.shape), loss.weighted_gradients(y, raw, None, 1)[0], rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(own[0].T.reshape(raw.shape), loss.weighted_gradients(y, raw, None, SERIAL)[0], rtol=1e-12, atol=1e-15)
         values = loss.loss(y, raw[0] if loss.n_outputs == 1 else raw.T)
-        assert values.mean() == pytest.approx(loss.mean(y, raw, None, 1), rel=1e-12)
+        assert values.mean() == pytest.approx(loss.mean(y, raw, None, SERIAL), rel=1e-12)
 
     def test_a_constant_hessian_is_one_and_needs_no_room(self, name):
         loss, rng = make(name), np.random.default_rng(2)
         y, weight = targets(name, rng, 20), rng.uniform(0.5, 2, 20)
         raw = rng.normal(size=(loss.n_outputs, 20))
-        sizes = {records.scale.record_size for records in loss.records(y, raw, None, 1)}
+        sizes = {records.scale.record_size for records in loss.records(y, raw, None, SERIAL)}
         assert sizes == ({4} if loss.constant_hessian else {8})
         if loss.constant_hessian:
             np.testing.assert_allclose(gradients(loss, y, raw, weight)[1][0], weight, rtol=1e-8)
@@ -176,7 +177,7 @@ class TestEveryLoss:
     def test_sums_are_those_of_the_records(self, name):
         loss, rng = make(name), np.random.default_rng(4)
         y, raw = targets(name, rng, 50), rng.normal(size=(loss.n_outputs, 50))
-        for records in loss.records(y, raw, rng.uniform(0, 1, 50), 1):
+        for records in loss.records(y, raw, rng.uniform(0, 1, 50), SERIAL):
             pairs = records.data.view(PAIR)
             gradient, hessian = pairs["gradient"].astype(int), pairs["hessian"].astype(int)
             assert records.sums == (np.abs(gradient).sum(), gradient.sum(), hessian.sum())
@@ -199,12 +200,12 @@ class TestEveryLoss:
         y, weight = targets(name, rng, n), rng.uniform(0.1, 3, n) if is_weighted else None
         base = loss.base_score(y, weight)
         assert base.shape == (loss.n_outputs,)
-        best = loss.mean(y, np.repeat(base[:, None], n, axis=1), weight, 1)
+        best = loss.mean(y, np.repeat(base[:, None], n, axis=1), weight, SERIAL)
         for k in range(loss.n_outputs):
             for step in (-1.0, -1e-3, 1e-3, 1.0):
                 other = base.copy()
                 other[k] += step
-                assert loss.mean(y, np.repeat(other[:, None], n, axis=1), weight, 1) >= best - 1e-15
+                assert loss.mean(y, np.repeat(other[:, None], n, axis=1), weight, SERIAL) >= best - 1e-15
             if not loss.renews_leaves:  # no slope at the bottom
                 gradient, _ = gradients(loss, y, np.repeat(base[:, None], n, axis=1), weight)
                 assert abs(gradient[k].sum()) < 1e-6 * np.abs(gradient[k]).sum()
@@ -219,7 +220,7 @@ class TestEveryLoss:
         assert np.isfinite(gradient).all()
         assert (hessian >= 0).all()
         assert np.isfinite(hessian).all()
-        assert np.isfinite(loss.weighted_values(y, everywhere, None, 1)).all()
+        assert np.isfinite(loss.weighted_values(y, everywhere, None, SERIAL)).all()
 
     def test_weights_are_repetitions(self, name):
         loss, rng = make(name), np.random.default_rng(7)
@@ -227,7 +228,7 @@ class TestEveryLoss:
         raw = rng.normal(size=(loss.n_outputs, 40))
         long_y, long_raw, weight = np.repeat(y, counts, axis=0), np.repeat(raw, counts, axis=1), counts.astype(float)
         np.testing.assert_allclose(loss.base_score(y, weight), loss.base_score(long_y, None), rtol=1e-14, atol=1e-15)
-        assert loss.mean(y, raw, weight, 1) == pytest.approx(loss.mean(long_y, long_raw, None, 1), rel=1e-14)
+        assert loss.mean(y, raw, weight, SERIAL) == pytest.approx(loss.mean(long_y, long_raw, None, SERIAL), rel=1e-14)
 
     def test_training_with_weights_is_training_with_repetitions(self, name):
         rng = np.random.default_rng(8)
@@ -243,7 +244,7 @@ class TestEveryLoss:
         rng = np.random.default_rng(seed)
         x, y, loss = rng.integers(0, 20, (n_rows, 3)).astype(float), targets(name, rng, n_rows), make(name)
         table = ArrayTable(x)
-        binning = Binning.fit(table, 255, None, None, 0, 1)
+        binning = Binning.fit(table, 255, None, None, 0, SERIAL)
         config = TreeConfig(LeafWise, FeaturePolicy(3), Rules(min_samples_leaf=2, last_step=loss.max_step), learning_rate)
         losses = []
 
@@ -252,10 +253,10 @@ class TestEveryLoss:
                 self.after_round(state)
 
             def after_round(self, state):
-                losses.append(loss.mean(y, state.rows.raw, None, 1))
+                losses.append(loss.mean(y, state.rows.raw, None, SERIAL))
                 return False
 
-        train(Rows(Pages.build(table, binning, 1), y, None), {}, loss, config, 10, 0, 1, [Listen()])
+        train(Rows(Pages.build(table, binning, SERIAL), y, None), {}, loss, config, 10, 0, SERIAL, [Listen()])
         assert len(losses) == 11
         assert (np.diff(losses) <= 1e-12 * np.abs(losses[0])).all()
 
@@ -272,24 +273,24 @@ class TestEveryLoss:
             return
         for given_weight in (None, weight):
             steps = loss.leaf_values(LeafRows(y, raw, given_weight, leaf_of_row, 4))
-            best = loss.mean(y, raw + steps[leaf_of_row], given_weight, 1)
+            best = loss.mean(y, raw + steps[leaf_of_row], given_weight, SERIAL)
             for leaf in range(4):
                 for shift in (-0.5, -1e-3, 1e-3, 0.5):
                     other = steps.copy()
                     other[leaf] += shift
-                    assert loss.mean(y, raw + other[leaf_of_row], given_weight, 1) >= best - 1e-15
+                    assert loss.mean(y, raw + other[leaf_of_row], given_weight, SERIAL) >= best - 1e-15
 
     def test_a_shift_of_the_raw_predictions_is_found_again(self, name):
         loss, rng = make(name), np.random.default_rng(11)
         y, weight = targets(name, rng, 50), rng.uniform(0.5, 2, 50)
         offset = rng.normal(size=(loss.n_outputs, 50)) * 0.3
         start = loss.start(y, weight, offset)
-        best = loss.mean(y, offset + start[:, None], weight, 1)
+        best = loss.mean(y, offset + start[:, None], weight, SERIAL)
         for k in range(loss.n_outputs):
             for step in (-0.5, -1e-3, 1e-3, 0.5):
                 other = start.copy()
                 other[k] += step
-                assert loss.mean(y, offset + other[:, None], weight, 1) >= best - 1e-12
+                assert loss.mean(y, offset + other[:, None], weight, SERIAL) >= best - 1e-12
         np.testing.assert_allclose(loss.start(y, weight, None), loss.base_score(y, weight), rtol=0)
 
     def test_pickle_and_copy(self, name):
@@ -350,7 +351,7 @@ def test_the_mean_loss_is_scikit_learns_metric(name):
     y, raw = targets(name, rng, 100), rng.normal(size=(loss.n_outputs, 100))
     linked = np.array(raw.T, order="C")
     kernels.apply_link(loss.link, linked, 1)
-    assert loss.mean(y, raw, None, 1) == pytest.approx(METRICS[name](y, linked if loss.n_outputs > 1 else linked[:, 0]), rel=1e-9)
+    assert loss.mean(y, raw, None, SERIAL) == pytest.approx(METRICS[name](y, linked if loss.n_outputs > 1 else linked[:, 0]), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["poisson", "gamma", "tweedie"])
@@ -391,4 +392,4 @@ def test_bad_targets_are_named(name, y, wrong, row):
 @pytest.mark.parametrize("name, y, raw", [("squared_error", 1e308, -1e308), ("gamma", 1e5, -1e3), ("poisson", np.inf, 0.0)])
 def test_gradients_that_are_not_finite_are_an_error(name, y, raw):
     with pytest.raises(FloatingPointError, match=name):
-        next(make(name).records(np.full(9, y), np.full((1, 9), raw), None, 1))
+        next(make(name).records(np.full(9, y), np.full((1, 9), raw), None, SERIAL))

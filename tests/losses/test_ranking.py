@@ -7,6 +7,7 @@ from sapwood.data.queries import Queries
 from sapwood.losses import RANKING
 from sapwood.metrics import ranking as measures
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import SERIAL, Execution
 
 PAIR = np.dtype([("gradient", "i4"), ("hessian", "u4")])
 QUERIES = Queries.from_group([5, 1, 12, 30, 2], 50)
@@ -21,7 +22,7 @@ def make(name, seed=0):
 
 
 def gradients(loss, y, raw, weight=None, n_threads=1):
-    (records,) = loss.records(y, raw, weight, n_threads)
+    (records,) = loss.records(y, raw, weight, Execution(n_threads))
     pairs = records.data.view(PAIR)
     return pairs["gradient"] / records.scale.gradient, pairs["hessian"] / records.scale.hessian
 
@@ -37,18 +38,18 @@ class TestEveryLoss:
 
     def test_a_step_against_the_gradient_lowers_the_loss(self, name):
         loss, y, raw = make(name)
-        before = loss.mean(y, raw, None, 1)
+        before = loss.mean(y, raw, None, SERIAL)
         gradient, hessian = gradients(loss, y, raw)
         for _ in range(30):
             raw = raw - 0.1 * gradient / (hessian + 1e-3)
             gradient, hessian = gradients(loss, y, raw)
-        assert loss.mean(y, raw, None, 1) < before - 0.05
+        assert loss.mean(y, raw, None, SERIAL) < before - 0.05
 
     def test_scores_matter_by_their_differences(self, name):
         loss, y, raw = make(name)
         shifted = raw + np.repeat([4.0, -2.0, 8.0, 0.0, 16.0], QUERIES.sizes)
         np.testing.assert_allclose(gradients(loss, y, shifted), gradients(loss, y, raw), atol=1e-7)
-        assert loss.mean(y, shifted, None, 1) == pytest.approx(loss.mean(y, raw, None, 1), rel=1e-9)
+        assert loss.mean(y, shifted, None, SERIAL) == pytest.approx(loss.mean(y, raw, None, SERIAL), rel=1e-9)
 
     def test_queries_do_not_know_of_each_other(self, name):
         loss, y, raw = make(name)
@@ -71,7 +72,7 @@ class TestEveryLoss:
             gradient, hessian = gradients(loss, y, raw * scale)
             assert np.isfinite([gradient, hessian]).all()
             assert (hessian >= 0).all()
-            assert np.isfinite(loss.mean(y, raw * scale, None, 1))
+            assert np.isfinite(loss.mean(y, raw * scale, None, SERIAL))
 
     @pytest.mark.parametrize("wrong", [-1.0, 0.5, 32.0])
     def test_wrong_relevances(self, name, wrong):
@@ -106,7 +107,7 @@ def test_the_loss_of_lambdamart_is_one_less_its_metric():
     _, y, raw = make("lambdamart")
     for metric, function in (("ndcg", measures.ndcg), ("map", measures.average_precision), ("mrr", measures.reciprocal_rank)):
         loss = RANKING["lambdamart"](metric=metric, truncation=5).bind(QUERIES)
-        assert loss.mean(y, raw, None, 1) == 1 - function(y, raw[0], QUERIES, k=5)
+        assert loss.mean(y, raw, None, SERIAL) == 1 - function(y, raw[0], QUERIES, k=5)
 
 
 def test_listwise_targets_are_drawn_anew_each_round():

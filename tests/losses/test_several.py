@@ -2,11 +2,12 @@ import numpy as np
 import pytest
 
 from sapwood.losses import REGRESSION, LeafRows
-from sapwood.losses.multi_output import SeveralOutputs
+from sapwood.losses.multi_output import MultiOutputLoss
+from sapwood.runtime.execution import SERIAL
 
 
 def several(name, n_outputs=3):
-    return SeveralOutputs([REGRESSION[name]() for _ in range(n_outputs)])
+    return MultiOutputLoss([REGRESSION[name]() for _ in range(n_outputs)])
 
 
 def targets(missing=0.0, n_rows=300, n_outputs=3):
@@ -34,14 +35,14 @@ class TestAgainstOneLossForEach:
         loss, one = several(name), REGRESSION[name]()
         parts = [alone(y, raw, weight, k)[1] for k in range(3)]
         np.testing.assert_array_equal(loss.base_score(y, weight), np.concatenate([one.base_score(t, w) for t, _, w in parts]))
-        assert loss.mean(y, raw, weight, 1) == pytest.approx(np.mean([one.mean(*part, 1) for part in parts]), rel=1e-12)
+        assert loss.mean(y, raw, weight, SERIAL) == pytest.approx(np.mean([one.mean(*part, SERIAL) for part in parts]), rel=1e-12)
 
     def test_records(self, name, weighted, missing):
         y, raw, weight = targets(missing)
         weight = weight if weighted else None
-        for k, records in enumerate(several(name).records(y, raw, weight, 1)):
+        for k, records in enumerate(several(name).records(y, raw, weight, SERIAL)):
             there, part = alone(y, raw, weight, k)
-            (single,) = REGRESSION[name]().records(*part, 1)
+            (single,) = REGRESSION[name]().records(*part, SERIAL)
             assert records.sums[1] / records.scale.gradient == pytest.approx(single.sums[1] / single.scale.gradient, rel=1e-6, abs=1e-6)
             expected = len(part[0]) if single.scale.constant_hessian else single.sums[2] / single.scale.hessian
             assert records.scale.constant_hessian or records.sums[2] / records.scale.hessian == pytest.approx(expected, rel=1e-6)

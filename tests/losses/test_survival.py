@@ -10,6 +10,7 @@ from sapwood.data.survival import signed_times, time_bounds
 from sapwood.losses.aft import DISTRIBUTIONS, AcceleratedFailureTime
 from sapwood.losses.cox import Cox
 from sapwood.metrics.concordance import concordance_index
+from sapwood.runtime.execution import SERIAL
 
 rng = np.random.default_rng(0)
 N = 300
@@ -82,21 +83,21 @@ class TestCox:
         raw = rng.normal(size=N)
         weight = rng.uniform(0.5, 2, N)
         expected = [w * (np.log((weight * np.exp(raw))[TIME[i] <= TIME].sum()) - raw[i]) for i, w in enumerate(weight) if EVENT[i]]
-        got = Cox().weighted_values(SIGNED, raw[None], weight, 1)
+        got = Cox().weighted_values(SIGNED, raw[None], weight, SERIAL)
         np.testing.assert_allclose(got[EVENT], expected, rtol=1e-10)
         assert (got[~EVENT] == 0).all()
 
     def test_the_order_of_rows_leaves_no_trace(self):
         raw, weight, order = rng.normal(size=N), rng.uniform(0.5, 2, N), rng.permutation(N)
-        once = Cox().weighted_gradients(SIGNED, raw[None], weight, 1)
-        again = Cox().weighted_gradients(SIGNED[order], raw[order][None], weight[order], 1)
+        once = Cox().weighted_gradients(SIGNED, raw[None], weight, SERIAL)
+        again = Cox().weighted_gradients(SIGNED[order], raw[order][None], weight[order], SERIAL)
         for one, other in zip(once, again, strict=True):
             np.testing.assert_array_equal(one[0][order], other[0])
 
     def test_a_constant_changes_nothing(self):
         raw = rng.normal(size=(1, N)).round(3)
         for one, other in zip(
-            Cox().weighted_gradients(SIGNED, raw, None, 1), Cox().weighted_gradients(SIGNED, raw + 8, None, 1), strict=True
+            Cox().weighted_gradients(SIGNED, raw, None, SERIAL), Cox().weighted_gradients(SIGNED, raw + 8, None, SERIAL), strict=True
         ):
             np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-13)
 

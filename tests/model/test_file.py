@@ -11,6 +11,7 @@ from sapwood import BoostingClassifier, Model, ModelFormatError
 from sapwood.data.tables import ArrayTable
 from sapwood.model.file import ARRAYS, SCHEMA, checksum, pack, unpack
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import SERIAL
 from tests.model.plain_reader import hash_of
 
 
@@ -34,7 +35,7 @@ X = np.random.default_rng(1).normal(size=(40, 3))
 
 
 def answer(model):
-    return model.predict_raw(ArrayTable(X), 1).tobytes(), model.importances().tobytes(), model.loss, model.link, model.best_round
+    return model.predict_raw(ArrayTable(X), SERIAL).tobytes(), model.importances().tobytes(), model.loss, model.link, model.best_round
 
 
 def check_damaged(damaged, model):

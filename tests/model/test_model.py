@@ -10,6 +10,7 @@ from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
 from sapwood.losses import REGRESSION
 from sapwood.model.model import IMPORTANCES
+from sapwood.runtime.execution import SERIAL, Execution
 from sapwood.trees.tree import Tree
 
 KINDS = [*REGRESSION, "multinomial_log_loss"]
@@ -35,7 +36,7 @@ def fitted(request):
 def assert_same(a, b, x):
     """Two models: the same bytes, the same predictions to the last bit."""
     assert a.to_bytes() == b.to_bytes()
-    np.testing.assert_array_equal(a.predict_raw(ArrayTable(x), 1), b.predict_raw(ArrayTable(x), 1))
+    np.testing.assert_array_equal(a.predict_raw(ArrayTable(x), SERIAL), b.predict_raw(ArrayTable(x), SERIAL))
     for kind in IMPORTANCES:
         np.testing.assert_array_equal(a.importances(kind), b.importances(kind))
 
@@ -78,20 +79,20 @@ def test_bins_lead_to_the_same_leaves(fitted):
     estimator, x = fitted
     model = estimator.model_
     for rows in (x, table(70, seed=9)):
-        pages = Pages.build(ArrayTable(rows), model.binning, 1)
-        np.testing.assert_array_equal(model.start_raw(pages, 1).T, model.predict_raw(ArrayTable(rows), 1))
-        np.testing.assert_array_equal(model.start_raw(pages.cut(3), 2).T, model.predict_raw(ArrayTable(rows), 2))
+        pages = Pages.build(ArrayTable(rows), model.binning, SERIAL)
+        np.testing.assert_array_equal(model.start_raw(pages, SERIAL).T, model.predict_raw(ArrayTable(rows), SERIAL))
+        np.testing.assert_array_equal(model.start_raw(pages.cut(3), Execution(2)).T, model.predict_raw(ArrayTable(rows), Execution(2)))
 
 
 def test_staged(fitted):
     estimator, x = fitted
     model, rows = estimator.model_, ArrayTable(x)
-    stages = list(model.staged_raw(rows, 1))
+    stages = list(model.staged_raw(rows, SERIAL))
     assert len(stages) == 6
     for n_rounds, stage in enumerate(stages, 1):
-        np.testing.assert_array_equal(stage, model.predict_raw(rows, 1, n_rounds))
+        np.testing.assert_array_equal(stage, model.predict_raw(rows, SERIAL, n_rounds))
     assert not np.array_equal(stages[0], stages[1])
-    np.testing.assert_array_equal(model.predict_raw(rows, 1, 0), np.tile(model.base_score, (len(x), 1)))
+    np.testing.assert_array_equal(model.predict_raw(rows, SERIAL, 0), np.tile(model.base_score, (len(x), 1)))
 
 
 def test_prediction_uses_the_best_round(fitted):
@@ -99,8 +100,8 @@ def test_prediction_uses_the_best_round(fitted):
     model = Model.from_bytes(estimator.model_.to_bytes())
     model.best_round = 2
     assert model.n_rounds_used == 2
-    np.testing.assert_array_equal(model.predict_raw(ArrayTable(x), 1), estimator.model_.predict_raw(ArrayTable(x), 1, 2))
-    assert len(list(model.staged_raw(ArrayTable(x), 1))) == 2
+    np.testing.assert_array_equal(model.predict_raw(ArrayTable(x), SERIAL), estimator.model_.predict_raw(ArrayTable(x), SERIAL, 2))
+    assert len(list(model.staged_raw(ArrayTable(x), SERIAL))) == 2
     again = Model.from_bytes(model.to_bytes())
     assert again.best_round == 2
     assert_same(model, again, x)
@@ -148,7 +149,7 @@ def test_importances_by_hand(best_round, kind, expected):
 
 def test_predictions_by_hand():
     x = np.array([[-1, 0, -1], [-1, 0, 1], [1, 0, -1], [1, 0, 1], [0, 0, 0], [np.nan, 0, np.nan]], dtype=float)
-    np.testing.assert_array_equal(hand_made().predict_raw(ArrayTable(x), 1)[:, 0], [111, 112, 121, 132, 111, 132])
+    np.testing.assert_array_equal(hand_made().predict_raw(ArrayTable(x), SERIAL)[:, 0], [111, 112, 121, 132, 111, 132])
 
 
 def test_unknown_importances():
@@ -159,7 +160,7 @@ def test_unknown_importances():
 def test_a_model_without_trees():
     model = Model(Binning([np.zeros(1)]), np.array([1.0, 2.0]), "squared_error", "identity")
     again = Model.from_bytes(model.to_bytes())
-    np.testing.assert_array_equal(again.predict_raw(ArrayTable(np.zeros((3, 1))), 1), [[1.0, 2.0]] * 3)
+    np.testing.assert_array_equal(again.predict_raw(ArrayTable(np.zeros((3, 1))), SERIAL), [[1.0, 2.0]] * 3)
     assert again.n_rounds == 0
 
 
@@ -180,11 +181,13 @@ def test_trees_of_a_model_from_bytes_are_its_own():
     x = table()
     model = BoostingRegressor(max_iter=3).fit(x, np.nan_to_num(x[:, 0])).model_
     again = Model.from_bytes(model.to_bytes())
-    before = again.predict_raw(ArrayTable(x), 1)
+    before = again.predict_raw(ArrayTable(x), SERIAL)
     assert again.n_trees == len(again.trees) == 3
     again.trees[0].value[:] = 0.0
     again.trees = again.trees[:2]
     again.changed()
     assert again.n_rounds == 2
-    assert not np.array_equal(again.predict_raw(ArrayTable(x), 1), before)
-    np.testing.assert_array_equal(Model.from_bytes(again.to_bytes()).predict_raw(ArrayTable(x), 1), again.predict_raw(ArrayTable(x), 1))
+    assert not np.array_equal(again.predict_raw(ArrayTable(x), SERIAL), before)
+    np.testing.assert_array_equal(
+        Model.from_bytes(again.to_bytes()).predict_raw(ArrayTable(x), SERIAL), again.predict_raw(ArrayTable(x), SERIAL)
+    )

@@ -5,6 +5,7 @@ import pytest
 
 from sapwood import BoostingClassifier
 from sapwood.data.queries import Queries
+from sapwood.runtime.execution import SERIAL
 from sapwood.sampling.rows import Stratified, WholeQueries
 from tests.sampling.test_rows import make
 
@@ -14,7 +15,7 @@ CLASSES = np.random.default_rng(0).choice(3, N, p=[0.9, 0.0985, 0.0015]).astype(
 
 
 def test_whole_queries():
-    rows = WholeQueries(0.3).bind(QUERIES, CLASSES).draw(make(), 5, 1)
+    rows = WholeQueries(0.3).bind(QUERIES, CLASSES).draw(make(), 5, SERIAL)
     drawn = QUERIES.of_row[rows]
     assert (np.diff(rows) > 0).all()
     assert (np.bincount(drawn, minlength=QUERIES.n_queries)[np.unique(drawn)] == QUERIES.sizes[np.unique(drawn)]).all()
@@ -23,14 +24,14 @@ def test_whole_queries():
 
 def test_at_least_one_query():
     few = Queries.from_group([3, 4], 7)
-    assert all(len(WholeQueries(0.01).bind(few, CLASSES[:7]).draw(make(7), key, 1)) in (3, 4) for key in range(20))
+    assert all(len(WholeQueries(0.01).bind(few, CLASSES[:7]).draw(make(7), key, SERIAL)) in (3, 4) for key in range(20))
 
 
 @pytest.mark.parametrize("share", [0.5, 0.1, 1e-4])
 def test_shares_hold_for_each_class(share):
     sampler = Stratified(share).bind(None, CLASSES)
     for key in (1, 2):
-        rows = sampler.draw(make(), key, 1)
+        rows = sampler.draw(make(), key, SERIAL)
         assert (np.diff(rows) > 0).all()
         expected = [max(1, round(share * n)) for n in np.bincount(CLASSES.astype(int))]
         np.testing.assert_array_equal(np.bincount(CLASSES[rows].astype(int)), expected)
@@ -39,7 +40,7 @@ def test_shares_hold_for_each_class(share):
 @pytest.mark.parametrize("sampler", [WholeQueries(0.3), Stratified(0.3)])
 def test_another_key_another_draw(sampler):
     bound = sampler.bind(QUERIES, CLASSES)
-    first, again, other = (bound.draw(make(), key, 1) for key in (1, 1, 2))
+    first, again, other = (bound.draw(make(), key, SERIAL) for key in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
 

@@ -2,20 +2,21 @@ import numpy as np
 import pytest
 
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import SERIAL, Execution
 from sapwood.sampling.rows import BayesianBootstrap, MinimalVariance, OneSide, RowSampler, Uniform, _unit
-from sapwood.trees.gradients import Records, Scale
+from sapwood.trees.gradients import FixedGradients, GradientScale
 from tests.reference.histogram import hash_rows
 
 
 def make(n_rows=20_000, seed=0):
-    """Records of log-loss-like gradients, with room to grow, and the gradients and hessians in them."""
+    """FixedGradients of log-loss-like gradients, with room to grow, and the gradients and hessians in them."""
     rng = np.random.default_rng(seed)
     p = 1 / (1 + np.exp(-rng.normal(scale=2, size=n_rows)))
     gradient, hessian = p - (rng.random(n_rows) < p), p * (1 - p)
-    scale = Scale.covering(1.0, 0.25, headroom=32)
+    scale = GradientScale.covering(1.0, 0.25, headroom=32)
     data = np.zeros(8 * n_rows, dtype=np.uint8)
     sums = kernels.array_records(gradient, hessian, scale.gradient, scale.hessian, data, 1)
-    return Records(data, n_rows, scale, sums)
+    return FixedGradients(data, n_rows, scale, sums)
 
 
 def pairs(records):
@@ -31,7 +32,7 @@ each = pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda sampler: type(sam
 @each
 def test_the_same_for_any_number_of_threads(sampler):
     once, threaded = make(), make()
-    rows = [sampler.draw(records, 5, n) for records, n in ((once, 1), (threaded, 3))]
+    rows = [sampler.draw(records, 5, Execution(n)) for records, n in ((once, 1), (threaded, 3))]
     np.testing.assert_array_equal(*rows)
     np.testing.assert_array_equal(once.data, threaded.data)
     assert once.sums == threaded.sums
@@ -43,7 +44,7 @@ def test_sums_stay_right_on_average(sampler):
     found = []
     for key in range(30):
         records = make()
-        rows = sampler.draw(records, key, 1)
+        rows = sampler.draw(records, key, SERIAL)
         g, h = pairs(records)
         rows = slice(None) if rows is None else rows
         factor = 1 / 0.3 if isinstance(sampler, Uniform) else 1.0
@@ -55,25 +56,25 @@ def test_sums_stay_right_on_average(sampler):
 @each
 def test_another_key_another_draw(sampler):
     one, other = make(), make()
-    rows = sampler.draw(one, 1, 1), sampler.draw(other, 2, 1)
+    rows = sampler.draw(one, 1, SERIAL), sampler.draw(other, 2, SERIAL)
     assert not np.array_equal(*rows) or not np.array_equal(one.data, other.data)
 
 
 @pytest.mark.parametrize("sampler", [Uniform(0.3), MinimalVariance(0.3)], ids=["uniform", "mvs"])
 def test_a_share_of_the_rows(sampler):
-    rows = sampler.draw(make(), 3, 1)
+    rows = sampler.draw(make(), 3, SERIAL)
     assert (np.diff(rows) > 0).all()
     assert abs(len(rows) - 6_000) < 600
 
 
 def test_all_rows():
-    assert RowSampler().draw(make(), 0, 1) is None
+    assert RowSampler().draw(make(), 0, SERIAL) is None
 
 
 def test_one_side_keeps_the_largest_and_weights_the_others():
     records = make()
     gradient, hessian = pairs(records)
-    rows = OneSide(0.2, 0.1).draw(records, 9, 1)
+    rows = OneSide(0.2, 0.1).draw(records, 9, SERIAL)
     size = np.abs(gradient) * hessian
     top = np.flatnonzero(size >= np.quantile(size, 0.8) * 1.001)
     assert np.isin(top, rows).all()
@@ -87,11 +88,11 @@ def test_one_side_keeps_the_largest_and_weights_the_others():
 def test_bayesian_weights():
     records = make()
     gradient, _ = pairs(records)
-    assert BayesianBootstrap(1.0).draw(records, 4, 1) is None
+    assert BayesianBootstrap(1.0).draw(records, 4, SERIAL) is None
     u = (hash_rows(4, 20_000).astype(float) + 0.5) / 2**32
     np.testing.assert_allclose(pairs(records)[0], gradient * -np.log(u), rtol=1e-6, atol=1)
     same = make()
-    BayesianBootstrap(0.0).draw(same, 4, 1)
+    BayesianBootstrap(0.0).draw(same, 4, SERIAL)
     np.testing.assert_array_equal(pairs(same)[0], gradient)
 
 

@@ -9,6 +9,7 @@ from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
 from sapwood.losses import LOSSES
 from sapwood.losses.logistic import LogLoss
+from sapwood.runtime.execution import SERIAL
 from sapwood.training.multi_output import tree_key
 from sapwood.trees.features import FeaturePolicy
 from sapwood.trees.frontier import FRONTIERS
@@ -159,7 +160,7 @@ def test_leaves_of_the_log_loss_hold_enough_hessian():
     reached = leaf_of_rows(model, x)
     least = []
     for t, tree in enumerate(model.trees):
-        p = 1 / (1 + np.exp(-model.predict_raw(ArrayTable(x), 1, t)[:, 0]))
+        p = 1 / (1 + np.exp(-model.predict_raw(ArrayTable(x), SERIAL, t)[:, 0]))
         if tree.n_leaves > 1:
             least.append(np.bincount(reached[:, t], p * (1 - p), len(tree.feature))[tree.feature < 0].min())
     rule = LogLoss.least_hessian * 4
@@ -171,13 +172,13 @@ class TestGrowTree:
 
     def grow(self, x, y, loss="squared_error", raw=None, policy="leafwise", **rules):
         table = ArrayTable(x)
-        binning = Binning.fit(table, 255, None, None, 0, 1)
-        pages = Pages.build(table, binning, 1)
-        records = next(LOSSES[loss]().records(y, np.zeros((1, len(y))) if raw is None else raw, None, 1))
+        binning = Binning.fit(table, 255, None, None, 0, SERIAL)
+        pages = Pages.build(table, binning, SERIAL)
+        records = next(LOSSES[loss]().records(y, np.zeros((1, len(y))) if raw is None else raw, None, SERIAL))
         shape = {name: rules.pop(name) for name in ("learning_rate", "max_leaves", "max_depth") if name in rules}
         config = TreeConfig(FRONTIERS[policy], FeaturePolicy(x.shape[1]), Rules(**rules), **shape)
         leaves = Leaves(len(y))
-        return grow_tree(pages.workspace(1), binning, records, config, 0, leaves), leaves
+        return grow_tree(pages.workspace(SERIAL), binning, records, config, 0, leaves), leaves
 
     def data(self, n_rows=600):
         rng = np.random.default_rng(2)
@@ -225,7 +226,7 @@ class TestGrowTree:
             assert len(leaves.of_row) == len(y)
             np.testing.assert_array_equal(tree.count[leaves.nodes], np.bincount(leaves.of_row, minlength=tree.n_leaves))
             raw = np.zeros(len(y))
-            leaves.add_values(tree.value[leaves.nodes], raw, 1)
+            leaves.add_values(tree.value[leaves.nodes], raw, SERIAL)
             np.testing.assert_array_equal(raw, tree.value[leaves.nodes][leaves.of_row])
 
     def test_a_feature_that_is_missing_or_not(self):

@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sapwood.runtime import kernels
-from sapwood.trees.gradients import EXACT_BITS, HEAVY_TAIL, NARROW, NARROW_ROWS, SINGLE, WIDE, Records, Scale, power_of_two
+from sapwood.trees.gradients import EXACT_BITS, HEAVY_TAIL, NARROW, NARROW_ROWS, SINGLE, WIDE, FixedGradients, GradientScale, power_of_two
 
 POSITIVE = st.floats(min_value=5e-324, allow_infinity=False)
 
@@ -32,14 +32,14 @@ class TestPowerOfTwo:
 class TestScale:
     @given(gradient=POSITIVE, hessian=POSITIVE)
     def test_covers_both(self, gradient, hessian):
-        scale = Scale.covering(gradient, hessian)
+        scale = GradientScale.covering(gradient, hessian)
         assert gradient * scale.gradient <= kernels.MAX_GRADIENT
         assert hessian * scale.hessian <= kernels.MAX_HESSIAN
         assert not scale.constant_hessian
         assert scale.record_size == 8
 
     def test_constant_hessian(self):
-        scale = Scale.covering(3.0, 1.0, constant_hessian=True)
+        scale = GradientScale.covering(3.0, 1.0, constant_hessian=True)
         assert scale.constant_hessian
         assert scale.record_size == 4
         assert scale.gradient == power_of_two(kernels.MAX_GRADIENT, 3.0)
@@ -47,12 +47,12 @@ class TestScale:
 
 @st.composite
 def record_lists(draw, constant_hessian):
-    """Records of up to 2^32 rows, known by their sums only."""
+    """FixedGradients of up to 2^32 rows, known by their sums only."""
     n_rows = draw(st.integers(1, 40)) if draw(st.booleans()) else draw(st.integers(1, 2**32 - 1))
     gradient = draw(st.integers(0, n_rows * kernels.MAX_GRADIENT))
     hessian = 0 if constant_hessian else draw(st.integers(0, n_rows * kernels.MAX_HESSIAN))
-    scale = Scale.covering(draw(st.floats(1e-9, 1e9)), draw(st.floats(1e-9, 1e9)), constant_hessian)
-    return Records(np.empty(0, dtype=np.uint8), n_rows, scale, (gradient, draw(st.integers(-gradient, gradient)), hessian))
+    scale = GradientScale.covering(draw(st.floats(1e-9, 1e9)), draw(st.floats(1e-9, 1e9)), constant_hessian)
+    return FixedGradients(np.empty(0, dtype=np.uint8), n_rows, scale, (gradient, draw(st.integers(-gradient, gradient)), hessian))
 
 
 def most_after(total, shift):
@@ -108,7 +108,7 @@ class TestFormat:
 
     def format(self, n_rows, gradient_share, hessian_share):
         sums = int(n_rows * kernels.MAX_GRADIENT * gradient_share), 0, int(n_rows * kernels.MAX_HESSIAN * hessian_share)
-        return Records(np.empty(0, dtype=np.uint8), n_rows, Scale(1.0, 1.0), sums).format()
+        return FixedGradients(np.empty(0, dtype=np.uint8), n_rows, GradientScale(1.0, 1.0), sums).format()
 
     def test_many_steady_rows_are_narrow(self):
         assert self.format(NARROW_ROWS, 0.1, 0.1).mode == NARROW
@@ -120,4 +120,4 @@ class TestFormat:
         assert self.format(NARROW_ROWS, 0.1, light).mode == WIDE
 
     def test_one_hessian_for_all_is_single(self):
-        assert Records(np.empty(0, dtype=np.uint8), 5, Scale(1.0, 0.0), (7, 7, 0)).format().mode == SINGLE
+        assert FixedGradients(np.empty(0, dtype=np.uint8), 5, GradientScale(1.0, 0.0), (7, 7, 0)).format().mode == SINGLE

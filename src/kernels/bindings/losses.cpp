@@ -286,6 +286,14 @@ void bind_losses(nb::module_& m) {
       "exact_sum", [](In<double> x, int n_threads) { return exact_sum(x.data(), int64_t(x.size()), n_threads); }, "x"_a, "n_threads"_a = 1,
       release);
   m.def(
+      "exact_sum_words",  // the sum of x * 2^shift as high * 2^32 + low: words that can be added to those of other rows
+      [](In<double> x, int shift, int n_threads) {
+        for (size_t i = 0; i < x.size(); ++i) require(std::fabs(std::ldexp(x.data()[i], shift)) < 0x1p62, "shift too large");
+        const __int128 sum = exact_sum(x.data(), int64_t(x.size()), shift, n_threads);
+        return std::pair(int64_t(sum >> 32), int64_t(sum & 0xffffffff));
+      },
+      "x"_a, "shift"_a, "n_threads"_a = 1, release);
+  m.def(
       "leaf_quantiles",
       [](In<uint32_t> leaf_of_row, In<double> y, In<double> raw, Weight weight, double quantile, Out<double> out, int n_threads) {
         const Rows rows = as_rows(y, raw, weight);

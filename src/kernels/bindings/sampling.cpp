@@ -40,14 +40,14 @@ std::vector<int64_t> sample_rows(int64_t n, int64_t first_row, double share, uin
 }
 
 // Draws rows and scales their records: see Sampling. Returns the rows, and the sums of what was drawn.
-auto sample_records(Bytes records, int sampling, double a, double b, uint64_t key, int n_threads) {
+auto sample_records(Bytes records, int sampling, double a, double b, uint64_t key, int64_t first_row, int n_threads) {
   const int64_t n = int64_t(records.size()) / int64_t(sizeof(Pair));
   std::mutex adding;
   RecordSums sums;
   auto rows = list_rows<int64_t>(n, n_threads, [&](int64_t begin, int64_t end, std::vector<int64_t>& list) {
     list.reserve(size_t(end - begin));
-    const auto part =
-        sample_pairs(Sampling(sampling), a, b, key, begin, reinterpret_cast<Pair*>(records.data()) + begin, end - begin, list);
+    auto* pairs = reinterpret_cast<Pair*>(records.data()) + begin;
+    const auto part = sample_pairs(Sampling(sampling), a, b, key, first_row, begin, pairs, end - begin, list);
     std::lock_guard<std::mutex> guard(adding);
     sums.abs_gradient += part.abs_gradient, sums.gradient += part.gradient, sums.hessian += part.hessian;
   });
@@ -71,26 +71,30 @@ void bind_sampling(nb::module_& m) {
       "n"_a, "first_row"_a, "share"_a, "key"_a, "n_threads"_a = 1);
   m.def(
       "sample_records",
-      [](Bytes records, int sampling, double a, double b, uint64_t key, int n_threads) {
+      [](Bytes records, int sampling, double a, double b, uint64_t key, int n_threads, int64_t first_row) {
         require(sampling >= 0 && sampling <= int(Sampling::kBayesian), "no such sampling");
         require(records.size() % sizeof(Pair) == 0, "records must have 8 bytes for each row");
         require(a >= 0 && b > 0, "a and b must be positive");
         std::pair<std::vector<int64_t>, std::tuple<int64_t, int64_t, int64_t>> drawn;
         {
           nb::gil_scoped_release free;
-          drawn = sample_records(records, sampling, a, b, key, n_threads);
+          drawn = sample_records(records, sampling, a, b, key, first_row, n_threads);
         }
         return std::pair(to_numpy(std::move(drawn.first)), drawn.second);
       },
-      "records"_a, "sampling"_a, "a"_a, "b"_a, "key"_a, "n_threads"_a);
+      "records"_a, "sampling"_a, "a"_a, "b"_a, "key"_a, "n_threads"_a, "first_row"_a = 0);
   m.def(
       "hash_rows",
-      [](int64_t n, uint64_t key) {
+      [](int64_t n, uint64_t key, int64_t first_row) {
+        require(n >= 0 && first_row >= 0, "n or first_row out of range");
         std::vector<uint32_t> out(n);
-        for (int64_t i = 0; i < n; ++i) out[i] = hash_row(row_key(key, uint64_t(i)), uint32_t(i));
+        for (int64_t i = 0; i < n; ++i) {
+          const uint64_t row = uint64_t(first_row + i);
+          out[i] = hash_row(row_key(key, row), uint32_t(row));
+        }
         return to_numpy(std::move(out));
       },
-      "n"_a, "key"_a);
+      "n"_a, "key"_a, "first_row"_a = 0);
 }
 
 }  // namespace sapwood

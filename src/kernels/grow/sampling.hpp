@@ -20,13 +20,14 @@ enum class Sampling : int {
 
 inline constexpr double kLeastProbability = 1.0 / 16, kMostWeight = 32.0;
 
-// Goes through n records from the row `first` on.
-//   kept  rows that were drawn   OUT
-inline RecordSums sample_pairs(Sampling sampling, double a, double b, uint64_t key, int64_t first, Pair* records, int64_t n,
-                               std::vector<int64_t>& kept) {
+// Draws from n records, those of the rows first, first + 1, ... of a partition.
+//   first_row  id of the partition's first row   IN
+//   kept       rows of the partition drawn       OUT
+inline RecordSums sample_pairs(Sampling sampling, double a, double b, uint64_t key, int64_t first_row, int64_t first, Pair* records,
+                               int64_t n, std::vector<int64_t>& kept) {
   RecordSums sums;
   for (int64_t i = 0; i < n; ++i) {
-    const uint64_t row = uint64_t(first + i);
+    const uint64_t row = uint64_t(first_row + first + i);
     const double u = (double(hash_row(row_key(key, row), uint32_t(row))) + 0.5) / 4294967296.0;
     const double g = records[i].g, h = records[i].h;
     double probability = a, factor = 1.0;

@@ -409,14 +409,7 @@ void leaf_huber(const uint32_t* leaf_of_row, int64_t n, int64_t n_leaves, const 
                 [&](Residual* first, Residual* last) { return huber_of(first, last, weight != nullptr, delta); });
 }
 
-double exact_sum(const double* x, int64_t n, int n_threads) {
-  double top = 0;
-  for (int64_t i = 0; i < n; ++i) {
-    if (!std::isfinite(x[i])) return std::accumulate(x, x + n, 0.0);
-    top = std::max(top, std::fabs(x[i]));
-  }
-  if (top == 0) return 0;
-  const int shift = 61 - std::ilogb(top);
+__int128 exact_sum(const double* x, int64_t n, int shift, int n_threads) {
   constexpr int64_t block = 65536;
   __int128 sum = 0;
   std::mutex adding;
@@ -428,7 +421,18 @@ double exact_sum(const double* x, int64_t n, int n_threads) {
     std::lock_guard<std::mutex> guard(adding);
     sum += own;
   });
-  return std::ldexp(double(sum), -shift);
+  return sum;
+}
+
+double exact_sum(const double* x, int64_t n, int n_threads) {
+  double top = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    if (!std::isfinite(x[i])) return std::accumulate(x, x + n, 0.0);
+    top = std::max(top, std::fabs(x[i]));
+  }
+  if (top == 0) return 0;
+  const int shift = 61 - std::ilogb(top);
+  return std::ldexp(double(exact_sum(x, n, shift, n_threads)), -shift);
 }
 
 }  // namespace sapwood

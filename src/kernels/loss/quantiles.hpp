@@ -53,4 +53,7 @@ void leaf_huber(const uint32_t* leaf_of_row, int64_t n, int64_t n_leaves, const 
 // The sum of n numbers, correctly rounded to about 2^-60 of the largest: an integer sum, so that the order leaves no trace.
 double exact_sum(const double* x, int64_t n, int n_threads);
 
+// The sum of n numbers times 2^shift, each rounded to a whole number below 2^62.
+__int128 exact_sum(const double* x, int64_t n, int shift, int n_threads);
+
 }  // namespace sapwood

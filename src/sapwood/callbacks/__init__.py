@@ -4,7 +4,7 @@ from sapwood.callbacks.base import TRAIN, VALIDATION, Callback, Measure, Round
 from sapwood.callbacks.log import Log
 from sapwood.callbacks.progress import ProgressBar
 from sapwood.callbacks.remember import Remember
-from sapwood.callbacks.save_model import Checkpoint
+from sapwood.callbacks.save_model import SaveModel
 from sapwood.callbacks.schedule import LearningRate
 from sapwood.callbacks.scores import Scores
 from sapwood.callbacks.stopping import EarlyStopping
@@ -13,7 +13,6 @@ __all__ = [
     "TRAIN",
     "VALIDATION",
     "Callback",
-    "Checkpoint",
     "EarlyStopping",
     "LearningRate",
     "Log",
@@ -21,5 +20,6 @@ __all__ = [
     "ProgressBar",
     "Remember",
     "Round",
+    "SaveModel",
     "Scores",
 ]

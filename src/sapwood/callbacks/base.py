@@ -65,14 +65,14 @@ class Callback:
     def after_training(self, state: Round) -> None:
         """Also after an error or an interrupt."""
 
-    # For snapshots: see `sapwood.Snapshot`
+    # For checkpoints: see `sapwood.Checkpoint`
 
     def settings(self) -> dict[str, Any]:
-        """What must be the same for training to go on from a snapshot."""
+        """What must be the same for training to go on from a checkpoint."""
         return {}
 
     def keep(self) -> Any:
-        """What a snapshot keeps of this callback, after a round: plain data, as JSON knows it; None for nothing."""
+        """What a checkpoint keeps of this callback, after a round: plain data, as JSON knows it; None for nothing."""
 
     def restore(self, kept: Any) -> None:
         """Take back what `keep` gave. `before_training` was called before."""

@@ -6,18 +6,18 @@ from typing import Any
 from sapwood.callbacks.base import Callback, Round
 
 
-class Checkpoint(Callback):
+class SaveModel(Callback):
     """Call a function of the state of training every so many rounds, and after the last.
 
     Examples
     --------
     >>> from pathlib import Path
-    >>> keep = Checkpoint(lambda state: Path("model.sapwood").write_bytes(state.model.to_bytes()), every=50)
+    >>> keep = SaveModel(lambda state: Path("model.sapwood").write_bytes(state.model.to_bytes()), every=50)
     """
 
     def __init__(self, function: Callable[[Round], Any], every: int = 10) -> None:
         if every < 1:
-            raise ValueError(f"Checkpoint needs every >= 1; got {every}")
+            raise ValueError(f"SaveModel needs every >= 1; got {every}")
         self.function, self.every = function, every
         self._last = -1
 

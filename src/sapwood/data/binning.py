@@ -12,6 +12,7 @@ from sapwood.data.sketch import QuantileSketch
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
 
 SAMPLE_ROWS = 200_000  # rows that decide where the cut points are
 SKETCH_ROWS = 65_536  # taken in at a time
@@ -100,7 +101,7 @@ class Binning:
         weight: np.ndarray | None,
         rows: np.ndarray | None,
         seed: int,
-        n_threads: int,
+        execution: Execution,
         sample_rows: int | None = SAMPLE_ROWS,
         min_rows: int = 1,
     ) -> Binning:
@@ -122,7 +123,7 @@ class Binning:
             picked = kernels.sample_rows(n, 0, share, seed)
             rows = picked if rows is None else rows[picked]
         if isinstance(table, SparseTable):
-            return cls(_sparse_cuts(table, max_bins, weight, rows, min_rows * share, n_threads))
+            return cls(_sparse_cuts(table, max_bins, weight, rows, min_rows * share, execution))
         cuts: list[np.ndarray] = []
         for first, last in _runs_of_equals(table.runs(FEATURES_AT_ONCE), max_bins):
             if table.readable or len(table.runs(table.n_features)) > 1:
@@ -133,16 +134,16 @@ class Binning:
                 block_weight = weight if weight is None else np.ascontiguousarray(weight[chosen])
             if block_rows is not None:
                 block_rows = np.ascontiguousarray(block_rows, dtype=np.uint32)
-            found = kernels.find_cuts(block, block_rows, block_weight, int(max_bins[first]), n_threads)
+            found = kernels.find_cuts(block, block_rows, block_weight, int(max_bins[first]), execution.n_threads)
             cuts += found if min_rows <= 1 else [_merge(c, block[:, i], block_rows, min_rows * share) for i, c in enumerate(found)]
         return cls(cuts)
 
 
 def _sparse_cuts(
-    table: SparseTable, max_bins: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None, least: float, n_threads: int
+    table: SparseTable, max_bins: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None, least: float, execution: Execution
 ) -> list[np.ndarray]:
     """Cut points of a sparse table; at least so many rows in each bin."""
-    cuts = table.find_cuts(rows, weight, max_bins, n_threads)
+    cuts = table.find_cuts(rows, weight, max_bins, execution)
     if least <= 1:
         return cuts
     return [_merge(c, table.read(slice(None), f, f + 1)[:, 0], rows, least) for f, c in enumerate(cuts)]

@@ -16,8 +16,9 @@ from sapwood.data.binning import Binning
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
 
-BESIDE, NO_COMMON = -1, -1
+ROW_LIST, NO_DEFAULT = -1, -1
 LOOK_ROWS = 2048  # rows that tell whether any feature has a common bin
 SHARE_ROWS = 8192  # rows that tell which bin is common, and how common
 EXCLUSION_ROWS = 1 << 18  # rows that tell which features exclude each other: it takes many to see the rare ones
@@ -30,46 +31,46 @@ MAX_CODES = 256  # of a column
 
 
 @dataclass(frozen=True)
-class Storage:
-    """For each feature its column, or BESIDE, and its common bin, which is not written down, or NO_COMMON."""
+class ColumnLayout:
+    """For each feature its column, or ROW_LIST, and its common bin, which is not written down, or NO_DEFAULT."""
 
     column: np.ndarray  # (n_features,) int32
     common: np.ndarray  # (n_features,) int32
     missing_bins: np.ndarray  # (n_features,) int32
 
     @classmethod
-    def plain(cls, binning: Binning) -> Storage:
+    def plain(cls, binning: Binning) -> ColumnLayout:
         """A column for each feature."""
         n = binning.n_features
-        return cls(np.arange(n, dtype=np.int32), np.full(n, NO_COMMON, dtype=np.int32), binning.missing_bins)
+        return cls(np.arange(n, dtype=np.int32), np.full(n, NO_DEFAULT, dtype=np.int32), binning.missing_bins)
 
     @classmethod
-    def choose(cls, table: Table, binning: Binning, n_threads: int) -> Storage:
+    def choose(cls, table: Table, binning: Binning, execution: Execution) -> ColumnLayout:
         """What suits (a sample of) the rows of a table."""
         if isinstance(table, SparseTable):
-            return cls._choose_sparse(table, binning, n_threads)
+            return cls._choose_sparse(table, binning, execution)
         plain = cls.plain(binning)
         if table.n_rows < LOOK_ROWS or binning.n_features < 2:
             return plain
-        shares = _common_bins(_sample_bins(table, binning, LOOK_ROWS, n_threads))[1]
+        shares = _common_bins(_sample_bins(table, binning, LOOK_ROWS, execution))[1]
         if np.count_nonzero(shares >= LEAST_COMMON) < 2:
             return plain
-        common, shares = _common_bins(_sample_bins(table, binning, SHARE_ROWS, n_threads))
+        common, shares = _common_bins(_sample_bins(table, binning, SHARE_ROWS, execution))
         may_share = np.flatnonzero((shares >= LEAST_COMMON) & (binning.missing_bins <= SHARED_BINS))
-        columns = _share_columns(table, binning, may_share, common, shares, n_threads)
+        columns = _share_columns(table, binning, may_share, common, shares, execution)
         return cls._arrange(binning, columns, common, shares)
 
     @classmethod
-    def _choose_sparse(cls, table: SparseTable, binning: Binning, n_threads: int) -> Storage:
+    def _choose_sparse(cls, table: SparseTable, binning: Binning, execution: Execution) -> ColumnLayout:
         """The same for a sparse table, where it is known which entries there are."""
         common, shares = table.absent_bins(binning.cuts, binning.begin), 1 - table.occupancy()
         may_share = np.flatnonzero((shares >= LEAST_COMMON) & (binning.missing_bins <= SHARED_BINS))
         order = may_share[np.argsort(shares[may_share], kind="stable")]
-        columns = table.share_columns(order, binning.missing_bins, MAX_CODES, OPEN_COLUMNS, n_threads)
+        columns = table.share_columns(order, binning.missing_bins, MAX_CODES, OPEN_COLUMNS, execution)
         return cls._arrange(binning, columns, common, shares)
 
     @classmethod
-    def _arrange(cls, binning: Binning, columns: list[np.ndarray], common: np.ndarray, shares: np.ndarray) -> Storage:
+    def _arrange(cls, binning: Binning, columns: list[np.ndarray], common: np.ndarray, shares: np.ndarray) -> ColumnLayout:
         """Shared columns for these groups, columns or lists for all others."""
         shared = np.concatenate([*columns, np.empty(0, dtype=np.int64)])
         columns = columns + [np.array([f]) for f in np.setdiff1d(np.arange(binning.n_features), shared)]
@@ -78,28 +79,28 @@ class Storage:
         thin = [shares[features].min() >= LEAST_COMMON and d <= BESIDE_DENSITY for features, d in zip(columns, density, strict=True)]
         if sum(thin) < FEWEST_BESIDE:
             thin = [False] * len(columns)
-        column, has_common = np.full(binning.n_features, BESIDE, dtype=np.int32), np.zeros(binning.n_features, dtype=bool)
+        column, has_common = np.full(binning.n_features, ROW_LIST, dtype=np.int32), np.zeros(binning.n_features, dtype=bool)
         for features, beside in zip(columns, thin, strict=True):
             has_common[features] = beside or len(features) > 1
             if not beside:
                 column[features] = column.max() + 1
-        return cls(column, np.where(has_common, common, NO_COMMON).astype(np.int32), binning.missing_bins)
+        return cls(column, np.where(has_common, common, NO_DEFAULT).astype(np.int32), binning.missing_bins)
 
-    def without(self, features: np.ndarray) -> Storage:
+    def without(self, features: np.ndarray) -> ColumnLayout:
         """The same, with these features in no shared column: beside the rows if others are, or else in columns of their own."""
         column, common = self.column.copy(), self.common.copy()
-        if (column == BESIDE).any():
-            column[features] = BESIDE
+        if (column == ROW_LIST).any():
+            column[features] = ROW_LIST
         else:
             column[features] = column.max() + 1 + np.arange(len(features))
-            common[features] = NO_COMMON
-        stored = column != BESIDE
+            common[features] = NO_DEFAULT
+        stored = column != ROW_LIST
         column[stored] = np.unique(column[stored], return_inverse=True)[1]
-        return Storage(column, common, self.missing_bins)
+        return ColumnLayout(column, common, self.missing_bins)
 
     @property
     def is_plain(self) -> bool:
-        return bool((self.common == NO_COMMON).all())
+        return bool((self.common == NO_DEFAULT).all())
 
     @property
     def n_columns(self) -> int:
@@ -111,13 +112,13 @@ class Storage:
         return None if self.is_plain else kernels.Places(self.missing_bins, self.column, self.common)
 
 
-def bin_rows(table: Table, binning: Binning, rows: slice, missing: np.ndarray, n_threads: int) -> np.ndarray:
+def bin_rows(table: Table, binning: Binning, rows: slice, missing: np.ndarray, execution: Execution) -> np.ndarray:
     """(n_rows, n_features) uint8: the bins of some rows; `missing` is set where any was missing."""
     n = binning.n_features
     n_rows = len(range(*rows.indices(table.n_rows)))
     bins = np.zeros((n_rows, n), dtype=np.uint8)
     for first, last in table.runs(n):
-        args = binning.cuts, binning.begin, bins.reshape(-1), n_rows, 0, n, n, missing, n_threads
+        args = binning.cuts, binning.begin, bins.reshape(-1), n_rows, 0, n, n, missing, execution.n_threads
         kernels.bin_table(table.read(rows, first, last), first, *args)
     return bins
 
@@ -127,8 +128,8 @@ def _spread(table: Table, n_rows: int) -> slice:
     return slice(0, table.n_rows, max(1, table.n_rows // n_rows))
 
 
-def _sample_bins(table: Table, binning: Binning, n_rows: int, n_threads: int) -> np.ndarray:
-    return bin_rows(table, binning, _spread(table, n_rows), np.zeros(binning.n_features, dtype=np.uint8), n_threads)
+def _sample_bins(table: Table, binning: Binning, n_rows: int, execution: Execution) -> np.ndarray:
+    return bin_rows(table, binning, _spread(table, n_rows), np.zeros(binning.n_features, dtype=np.uint8), execution)
 
 
 def _common_bins(bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -143,14 +144,14 @@ def _common_bins(bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _share_columns(
-    table: Table, binning: Binning, features: np.ndarray, common: np.ndarray, shares: np.ndarray, n_threads: int
+    table: Table, binning: Binning, features: np.ndarray, common: np.ndarray, shares: np.ndarray, execution: Execution
 ) -> list[np.ndarray]:
     """Put features that exclude each other together: each in the first column that has room and no row in common with it."""
     columns: list[list[int]] = []
     taken: list[np.ndarray] = []  # of each column: bits of the rows in which a feature is not in its common bin
     codes: list[int] = []
     for f in features[np.argsort(shares[features], kind="stable")]:
-        own = np.packbits(_bin_feature(table, binning, f, n_threads) != common[f])
+        own = np.packbits(_bin_feature(table, binning, f, execution) != common[f])
         room = [c for c in range(len(columns)) if codes[c] + binning.missing_bins[f] <= MAX_CODES]
         fit = next((c for c in room[:OPEN_COLUMNS] if not (taken[c] & own).any()), None)
         if fit is None:
@@ -164,10 +165,10 @@ def _share_columns(
     return [np.array(sorted(column)) for column in columns]
 
 
-def _bin_feature(table: Table, binning: Binning, feature: int, n_threads: int) -> np.ndarray:
+def _bin_feature(table: Table, binning: Binning, feature: int, execution: Execution) -> np.ndarray:
     """(n_rows,) uint8: the bins of one feature in many rows."""
     x = table.read(_spread(table, EXCLUSION_ROWS), feature, feature + 1)
     cuts = binning.cuts[binning.begin[feature] : binning.begin[feature + 1]]
     bins = np.zeros(len(x), dtype=np.uint8)
-    kernels.bin_table(x, 0, cuts, np.array([0, len(cuts)]), bins, len(x), 0, 1, 1, np.zeros(1, dtype=np.uint8), n_threads)
+    kernels.bin_table(x, 0, cuts, np.array([0, len(cuts)]), bins, len(x), 0, 1, 1, np.zeros(1, dtype=np.uint8), execution.n_threads)
     return bins

@@ -11,11 +11,12 @@ from sapwood.data.pages import Pages
 from sapwood.data.queries import Queries
 from sapwood.data.sorted import SortedRows
 from sapwood.data.tables import Table
+from sapwood.runtime.execution import SERIAL, Execution
 from sapwood.training.boosting import Rows
 
 
 @dataclass(frozen=True)
-class Part:
+class Dataset:
     """A table with targets and weights, that was checked."""
 
     table: Table
@@ -38,7 +39,7 @@ class Part:
         """Those of the rows that count."""
         return values if self.rows is None else values[self.rows]
 
-    def counting(self) -> Part:
+    def counting(self) -> Dataset:
         """Without the rows that are as good as absent: those of weight zero, and those without any target."""
         part = self
         if self.weight is not None and not self.weight.all():
@@ -49,12 +50,12 @@ class Part:
                 raise ValueError("y has no row with a target: all are missing")
         return part
 
-    def fingerprint(self, known: Table | None = None, n_threads: int = 1) -> Fingerprint:
+    def fingerprint(self, known: Table | None = None, execution: Execution = SERIAL) -> Fingerprint:
         """What tells these rows from others; a table that is known already need not be read again."""
         queries = None if self.queries is None else self.queries.begin
         arrays = {"rows": self.rows, "y": self.y, "sample_weight": self.weight, "offset": self.offset, "queries": queries}
         if self.table is not known:
-            return Fingerprint.of(self.table, arrays, n_threads)
+            return Fingerprint.of(self.table, arrays, execution)
         return Fingerprint(self.table.n_rows, {}, {"rows": of_array(self.take(np.arange(self.table.n_rows)))})
 
     def on(self, pages: Pages | SortedRows) -> Rows:

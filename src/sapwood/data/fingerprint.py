@@ -18,6 +18,7 @@ from sapwood.data.columns import Kind
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import SERIAL, Execution
 
 COLUMNS_AT_ONCE = 64
 NAMED = 3  # columns in a message
@@ -39,14 +40,14 @@ class Fingerprint:
     arrays: Mapping[str, str]
 
     @classmethod
-    def of(cls, table: Table, arrays: Mapping[str, np.ndarray | None], n_threads: int = 1) -> Fingerprint:
+    def of(cls, table: Table, arrays: Mapping[str, np.ndarray | None], execution: Execution = SERIAL) -> Fingerprint:
         """Arrays that are None are left out."""
-        schema, sums = table.schema, _sums(table, n_threads)
+        schema, sums = table.schema, _sums(table, execution)
         absent = " absent" * (isinstance(table, SparseTable) and table.absent_missing)
         number = _kind(Kind()) + absent
         kinds = [_kind(schema.kinds[f]) + absent if f in schema.kinds else number for f in range(table.n_features)]
         columns = {schema.name(f): _digest(kind, int(total)) for f, (kind, total) in enumerate(zip(kinds, sums, strict=True))}
-        return cls(table.n_rows, columns, {name: of_array(array, n_threads) for name, array in arrays.items() if array is not None})
+        return cls(table.n_rows, columns, {name: of_array(array, execution) for name, array in arrays.items() if array is not None})
 
     @property
     def digest(self) -> str:
@@ -81,22 +82,22 @@ def join_digests(digests: Iterable[str]) -> str:
     return different[0] if len(different) == 1 else hashlib.sha256(" ".join(different).encode()).hexdigest()
 
 
-def of_array(values: np.ndarray, n_threads: int = 1) -> str:
+def of_array(values: np.ndarray, execution: Execution = SERIAL) -> str:
     """The hash of an array of numbers."""
     sums = np.zeros(1, dtype=np.uint64)
-    kernels.hash_columns(np.ascontiguousarray(values).reshape(-1, 1), 0, sums, n_threads)
+    kernels.hash_columns(np.ascontiguousarray(values).reshape(-1, 1), 0, sums, execution.n_threads)
     return _digest("x".join(map(str, values.shape)), int(sums[0]))
 
 
-def _sums(table: Table, n_threads: int) -> np.ndarray:
+def _sums(table: Table, execution: Execution) -> np.ndarray:
     """(n_features,) uint64."""
     out = np.zeros(table.n_features, dtype=np.uint64)
     if isinstance(table, SparseTable):
-        table.lines.hash_columns(out, n_threads)
+        table.lines.hash_columns(out, execution.n_threads)
         return out
     for first, last in table.runs(COLUMNS_AT_ONCE):
         for rows in table.row_blocks():
-            kernels.hash_columns(table.read(rows, first, last), rows.start, out[first:last], n_threads)
+            kernels.hash_columns(table.read(rows, first, last), rows.start, out[first:last], execution.n_threads)
     return out
 
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sapwood.data.binning import Binning
-from sapwood.data.bundling import BESIDE, Storage, bin_rows
+from sapwood.data.bundling import ROW_LIST, ColumnLayout, bin_rows
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
 
 if TYPE_CHECKING:
     from sapwood.model import Model
@@ -59,7 +60,7 @@ class Page:
 class Pages:
     """A list of pages of bins that together are one table. Row ids are counted through all pages."""
 
-    def __init__(self, binning: Binning, storage: Storage, pages: list[Page], missing: np.ndarray, width: int) -> None:
+    def __init__(self, binning: Binning, storage: ColumnLayout, pages: list[Page], missing: np.ndarray, width: int) -> None:
         self.binning = binning
         self.storage = storage
         self.pages = pages
@@ -68,44 +69,46 @@ class Pages:
         self.n_rows = sum(page.n_rows for page in pages)
 
     @classmethod
-    def build(cls, table: Table, binning: Binning, n_threads: int, storage: Storage | None = None) -> Pages:
+    def build(cls, table: Table, binning: Binning, execution: Execution, storage: ColumnLayout | None = None) -> Pages:
         """Bin a table into one page."""
-        storage = storage or Storage.choose(table, binning, n_threads)
+        storage = storage or ColumnLayout.choose(table, binning, execution)
         n_groups = -(-storage.n_columns // GROUP_COLUMNS)
         width = max(1, -(-storage.n_columns // max(1, n_groups)))
         stride = max(4, 1 << (width - 1).bit_length())
         codes = _aligned_zeros(n_groups, table.n_rows, stride)
         missing = np.zeros(binning.n_features, dtype=np.uint8)
         if isinstance(table, SparseTable):
-            return cls._build_sparse(table, binning, n_threads, storage, codes, width)
+            return cls._build_sparse(table, binning, execution, storage, codes, width)
         if storage.is_plain:
-            _bin_plainly(table, binning, codes, width, missing, n_threads)
+            _bin_plainly(table, binning, codes, width, missing, execution)
             return cls(binning, storage, [Page(codes)], missing, width)
         clashes = np.zeros(binning.n_features, dtype=np.uint8)
         lists = []
         step = max(1, BLOCK_BYTES // binning.n_features)
         for rows in _slices(slice(0, table.n_rows), step):
-            bins = bin_rows(table, binning, rows, missing, n_threads)
-            args = storage.places, codes.reshape(-1), table.n_rows, rows.start, width, stride, clashes, n_threads
+            bins = bin_rows(table, binning, rows, missing, execution)
+            args = storage.places, codes.reshape(-1), table.n_rows, rows.start, width, stride, clashes, execution.n_threads
             lists.append(kernels.store_rows(bins, *args))
         if clashes.any():  # the sample did not show it
-            return cls.build(table, binning, n_threads, storage.without(np.flatnonzero(clashes)))
-        if not (storage.column == BESIDE).any():
+            return cls.build(table, binning, execution, storage.without(np.flatnonzero(clashes)))
+        if not (storage.column == ROW_LIST).any():
             return cls(binning, storage, [Page(codes)], missing, width)
         page = Page(codes, *_join_lists([lengths for lengths, _ in lists], [beside for _, beside in lists]))
         return cls(binning, storage, [page], missing, width)
 
     @classmethod
-    def _build_sparse(cls, table: SparseTable, binning: Binning, n_threads: int, storage: Storage, codes: np.ndarray, width: int) -> Pages:
+    def _build_sparse(
+        cls, table: SparseTable, binning: Binning, execution: Execution, storage: ColumnLayout, codes: np.ndarray, width: int
+    ) -> Pages:
         missing, clashes = (np.zeros(binning.n_features, dtype=np.uint8) for _ in range(2))
         places = kernels.Places(storage.missing_bins, storage.column, storage.common)
-        args = binning.cuts, binning.begin, places, codes.reshape(-1), width, codes.shape[2], missing, clashes, n_threads
+        args = binning.cuts, binning.begin, places, codes.reshape(-1), width, codes.shape[2], missing, clashes, execution.n_threads
         begin, beside = table.lines.store(*args)
         if clashes.any():  # the sample did not show it
-            return cls.build(table, binning, n_threads, storage.without(np.flatnonzero(clashes)))
+            return cls.build(table, binning, execution, storage.without(np.flatnonzero(clashes)))
         if table.absent_missing:
             missing |= table.occupancy() < 1
-        page = Page(codes, begin, beside) if (storage.column == BESIDE).any() else Page(codes)
+        page = Page(codes, begin, beside) if (storage.column == ROW_LIST).any() else Page(codes)
         return cls(binning, storage, [page], missing, width)
 
     def take(self, rows: np.ndarray) -> Pages:
@@ -119,7 +122,7 @@ class Pages:
         pages = [page.take(rows) for page in self.pages for rows in np.array_split(np.arange(page.n_rows), n_pages)]
         return Pages(self.binning, self.storage, pages, self.missing, self.width)
 
-    def add_tree(self, tree: Tree, raw: np.ndarray, n_threads: int, factor: float = 1.0) -> None:
+    def add_tree(self, tree: Tree, raw: np.ndarray, execution: Execution, factor: float = 1.0) -> None:
         """Add one tree's values, times a factor, to the raw predictions, (n_outputs of the tree, n_rows)."""
         start = 0
         value = tree.value if factor == 1.0 else tree.value * factor
@@ -128,13 +131,13 @@ class Pages:
             shape = page.n_rows, self.width, page.codes.shape[2], self.binning.missing_bins
             out = raw[:, start : start + page.n_rows]
             stored = self.storage.places, page.lists
-            kernels.add_tree(page.codes.reshape(-1), *shape, *nodes, out, n_threads, *stored, self.binning.kinds, tree.sets)
+            kernels.add_tree(page.codes.reshape(-1), *shape, *nodes, out, execution.n_threads, *stored, self.binning.kinds, tree.sets)
             start += page.n_rows
 
     def finish(self, model: Model) -> None:
         """Training is over."""
 
-    def workspace(self, n_threads: int) -> kernels.Workspace:
+    def workspace(self, execution: Execution) -> kernels.Workspace:
         """The native state in which trees grow on these rows."""
         n_bins = (np.diff(self.binning.begin) + 1 + self.missing).astype(np.int32)
         return kernels.Workspace(
@@ -145,14 +148,14 @@ class Pages:
             self.pages[0].codes.shape[2],
             [page.codes.reshape(-1) for page in self.pages],
             [page.n_rows for page in self.pages],
-            n_threads,
+            execution.n_threads,
             HISTOGRAM_BYTES,
             self.storage.places,
             [page.lists for page in self.pages if page.lists is not None],
         )
 
 
-def _bin_plainly(table: Table, binning: Binning, codes: np.ndarray, width: int, missing: np.ndarray, n_threads: int) -> None:
+def _bin_plainly(table: Table, binning: Binning, codes: np.ndarray, width: int, missing: np.ndarray, execution: Execution) -> None:
     """Bin straight into a page in which every feature has its own column."""
     out, stride = codes.reshape(-1), codes.shape[2]
     for first, last in table.runs(binning.n_features):
@@ -160,7 +163,7 @@ def _bin_plainly(table: Table, binning: Binning, codes: np.ndarray, width: int, 
             for block in _slices(rows, 1 << 20):
                 x = table.read(block, first, last)
                 cuts = binning.cuts, binning.begin
-                kernels.bin_table(x, first, *cuts, out, table.n_rows, block.start, width, stride, missing, n_threads)
+                kernels.bin_table(x, first, *cuts, out, table.n_rows, block.start, width, stride, missing, execution.n_threads)
 
 
 def _join_lists(lengths: list[np.ndarray], beside: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

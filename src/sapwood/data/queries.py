@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import SERIAL, Execution
 
 
 @dataclass(frozen=True)
@@ -91,9 +92,9 @@ class Queries:
         """(n_queries,) the mean weight of each query's rows."""
         return None if weight is None else self.sums(weight) / self.sizes
 
-    def mean(self, of_queries: np.ndarray, weight: np.ndarray | None, n_threads: int = 1) -> float:
+    def mean(self, of_queries: np.ndarray, weight: np.ndarray | None, execution: Execution = SERIAL) -> float:
         """The mean over queries, weighted by the mean weights of their rows; by a sum that does not depend on their order."""
         weights = self.weights(weight)
         if weights is None:
-            return kernels.exact_sum(of_queries, n_threads) / self.n_queries
-        return kernels.exact_sum(of_queries * weights, n_threads) / kernels.exact_sum(weights, n_threads)
+            return kernels.exact_sum(of_queries, execution.n_threads) / self.n_queries
+        return kernels.exact_sum(of_queries * weights, execution.n_threads) / kernels.exact_sum(weights, execution.n_threads)

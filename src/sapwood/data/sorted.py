@@ -9,6 +9,7 @@ import numpy as np
 from sapwood.data.binning import Binning
 from sapwood.data.tables import Table
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
 
 if TYPE_CHECKING:
     from sapwood.model import Model
@@ -43,13 +44,13 @@ class SortedRows:
     def __init__(
         self,
         table: Table,
-        n_threads: int,
+        execution: Execution,
         rows: np.ndarray | None = None,
         binning: Binning | None = None,
         proposal: int = ALL,
         n_quantiles: int = 1,
     ) -> None:
-        self.table, self.rows, self.n_threads = table, rows, n_threads
+        self.table, self.rows, self.execution = table, rows, execution
         self.proposal, self.n_quantiles = proposal, n_quantiles
         self.n_rows = table.n_rows if rows is None else len(rows)
         self._given = binning
@@ -58,18 +59,18 @@ class SortedRows:
     def take(self, rows: np.ndarray) -> SortedRows:
         """Some of the rows, in ascending order."""
         chosen = rows if self.rows is None else self.rows[rows]
-        return SortedRows(self.table, self.n_threads, chosen, self._given, self.proposal, self.n_quantiles)
+        return SortedRows(self.table, self.execution, chosen, self._given, self.proposal, self.n_quantiles)
 
     @property
     def binning(self) -> Binning:
         return self._sort()[1]
 
-    def workspace(self, n_threads: int) -> kernels.SortedTree:
+    def workspace(self, execution: Execution) -> kernels.SortedTree:
         """The native state in which trees grow on these rows."""
         columns, _, n_values = self._sort()
-        return kernels.SortedTree(columns, n_values, n_threads, self.proposal, self.n_quantiles)
+        return kernels.SortedTree(columns, n_values, execution.n_threads, self.proposal, self.n_quantiles)
 
-    def add_tree(self, tree: Tree, raw: np.ndarray, n_threads: int, factor: float = 1.0) -> None:
+    def add_tree(self, tree: Tree, raw: np.ndarray, execution: Execution, factor: float = 1.0) -> None:
         """Add one tree's values, times a factor, to the raw predictions, (n_outputs of the tree, n_rows)."""
         begin = np.array([0, len(tree.feature)], dtype=np.int64)
         nodes = tree.feature, tree.threshold, tree.left, tree.right, tree.missing_left, tree.value * factor
@@ -80,7 +81,7 @@ class SortedRows:
                 at = slice(*np.searchsorted(self.rows, [block.start, block.stop]))
                 x = x[self.rows[at] - block.start]
             out = np.ascontiguousarray(raw[:, at].T)
-            scorer.add(x, 0, 1, out, n_threads)
+            scorer.add(x, 0, 1, out, execution.n_threads)
             raw[:, at] = out.T
 
     def finish(self, model: Model) -> None:
@@ -101,7 +102,7 @@ class SortedRows:
             columns, values = [], []
             for first, last in self.table.runs(FEATURES_AT_ONCE):
                 chosen = slice(0, self.table.n_rows) if self.rows is None else self.rows
-                for column, distinct in kernels.sort_columns(self.table.read(chosen, first, last), self.n_threads):
+                for column, distinct in kernels.sort_columns(self.table.read(chosen, first, last), self.execution.n_threads):
                     columns.append(column)
                     values.append(distinct)
             binning: Binning

@@ -12,6 +12,7 @@ from scipy import sparse
 from sapwood.data.columns import ColumnError, Kind, Name, Schema
 from sapwood.data.tables import Table, match_names
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
 
 DENSE_BYTES = 1 << 24  # of rows that are made dense at a time, where nothing else will do
 SAMPLE_ROWS = 1 << 18  # rows that tell which features exclude each other
@@ -119,17 +120,17 @@ class SparseTable(Table):
 
     # Without dense blocks
 
-    def _columns_of(self, rows: np.ndarray | slice | None, n_threads: int) -> kernels.Lines:
+    def _columns_of(self, rows: np.ndarray | slice | None, execution: Execution) -> kernels.Lines:
         """The columns of some rows."""
-        return (self.lines if rows is None else self._lines(self._csr[rows])).turned(n_threads)
+        return (self.lines if rows is None else self._lines(self._csr[rows])).turned(execution.n_threads)
 
-    def find_cuts(self, rows: np.ndarray | None, weight: np.ndarray | None, max_bins: np.ndarray, n_threads: int) -> list[np.ndarray]:
+    def find_cuts(self, rows: np.ndarray | None, weight: np.ndarray | None, max_bins: np.ndarray, execution: Execution) -> list[np.ndarray]:
         """The cut points of each feature, as of the dense table."""
         own = weight if weight is None or rows is None else np.ascontiguousarray(weight[rows])
-        columns = self._columns_of(rows, n_threads)
+        columns = self._columns_of(rows, execution)
         if rows is None and self.n_rows <= SAMPLE_ROWS:
             self._kept_columns = columns  # for who asks next which of them exclude each other
-        return columns.find_cuts(own, max_bins.astype(np.int32), n_threads)
+        return columns.find_cuts(own, max_bins.astype(np.int32), execution.n_threads)
 
     def occupancy(self) -> np.ndarray:
         """(n_features,): the share of rows that have an entry of each feature."""
@@ -143,18 +144,20 @@ class SparseTable(Table):
         feature = np.repeat(np.arange(len(n_cuts)), n_cuts)
         return np.bincount(feature[cuts < 0], minlength=len(n_cuts)).astype(np.int32)
 
-    def share_columns(self, features: np.ndarray, n_codes: np.ndarray, max_codes: int, n_open: int, n_threads: int) -> list[np.ndarray]:
+    def share_columns(
+        self, features: np.ndarray, n_codes: np.ndarray, max_codes: int, n_open: int, execution: Execution
+    ) -> list[np.ndarray]:
         """Groups of features that no row (of a sample) has two of."""
         columns, self._kept_columns = self._kept_columns, None
         if columns is None:
             sample = None if self.n_rows <= SAMPLE_ROWS else slice(0, self.n_rows, -(-self.n_rows // SAMPLE_ROWS))
-            columns = self._columns_of(sample, n_threads)
+            columns = self._columns_of(sample, execution)
         shared = columns.share_columns(features.astype(np.int32), n_codes.astype(np.int32), max_codes, n_open)
         order = features[np.argsort(shared[features], kind="stable")]
         return [np.sort(group) for group in np.split(order, np.flatnonzero(np.diff(shared[order])) + 1)] if len(order) else []
 
-    def score(self, scorer: kernels.Scorer, first: int, last: int, out: np.ndarray, n_threads: int) -> None:
-        scorer.add_sparse(self.lines, first, last, out, n_threads)
+    def score(self, scorer: kernels.Scorer, first: int, last: int, out: np.ndarray, execution: Execution) -> None:
+        scorer.add_sparse(self.lines, first, last, out, execution.n_threads)
 
 
 def sparse_frame(frame: Any, names: Sequence[Name], absent: frozenset[float]) -> SparseTable | None:

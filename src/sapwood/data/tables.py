@@ -13,6 +13,7 @@ import numpy as np
 
 from sapwood.data.columns import NUMBER, Column, ColumnError, Kind, Name, Schema
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
 
 ROWS_AT_ONCE = 65536  # rows of a type the kernels do not read, converted at a time
 NAMES_LISTED = 20  # in an error
@@ -61,10 +62,10 @@ class Table:
         step = max(1, self.n_rows) if self.readable else ROWS_AT_ONCE
         return [slice(start, min(start + step, self.n_rows)) for start in range(0, self.n_rows, step)]
 
-    def score(self, scorer: kernels.Scorer, first: int, last: int, out: np.ndarray, n_threads: int) -> None:
+    def score(self, scorer: kernels.Scorer, first: int, last: int, out: np.ndarray, execution: Execution) -> None:
         """Add the trees [first, last) to raw predictions, (n_rows, n_outputs)."""
         for rows in self.row_blocks():
-            scorer.add(self.dense(rows), first, last, out[rows], n_threads)
+            scorer.add(self.dense(rows), first, last, out[rows], execution.n_threads)
 
     def dense(self, rows: slice) -> np.ndarray:
         """Rows of all features as one 2-D array that the kernels read."""
@@ -111,11 +112,11 @@ class ArrayTable(Table):
     def runs(self, most: int) -> list[tuple[int, int]]:
         return [(first, min(first + most, self.n_features)) for first in range(0, self.n_features, most)]
 
-    def score(self, scorer: kernels.Scorer, first: int, last: int, out: np.ndarray, n_threads: int) -> None:
+    def score(self, scorer: kernels.Scorer, first: int, last: int, out: np.ndarray, execution: Execution) -> None:
         if self._readable:
-            scorer.add(self.array, first, last, out, n_threads)
+            scorer.add(self.array, first, last, out, execution.n_threads)
         else:
-            super().score(scorer, first, last, out, n_threads)
+            super().score(scorer, first, last, out, execution)
 
     def read(self, rows: slice | np.ndarray, first: int, last: int) -> np.ndarray:
         block = self.array[rows, first:last]

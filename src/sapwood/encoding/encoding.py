@@ -270,7 +270,7 @@ class Fitted:
             given[feature] = values
         return self.encoding.apply(self.table, given)
 
-    def go_on_with(self, encoding: Encoding, how: str) -> Fitted:
+    def continue_with(self, encoding: Encoding, how: str) -> Fitted:
         """The same for a model that was trained before, whose look-ups stay as they are."""
         if encoding.parts != self.encoding.parts:
             raise ValueError(f"{how} goes on with the calendar parts that there were: leave datetime_features as it was")

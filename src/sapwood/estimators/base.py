@@ -16,24 +16,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from sapwood.callbacks import Callback
 from sapwood.data.checks import check_weights
-from sapwood.data.dataset import Part
+from sapwood.data.dataset import Dataset
 from sapwood.data.tables import Table
 from sapwood.estimators.explaining import ExplainedEstimator
 from sapwood.estimators.fitting import fit
-from sapwood.estimators.init_score import check_early_exit, raw_start
-from sapwood.estimators.inputs import Given, Watching, refuse_more
+from sapwood.estimators.init_score import check_early_exit, initial_raw
+from sapwood.estimators.inputs import FitInput, FitOptions, refuse_more
 from sapwood.estimators.saving import SavedEstimator
 from sapwood.estimators.scikit_callbacks import CallbackSupportMixin, with_callbacks
 from sapwood.estimators.tables import table_like
-from sapwood.estimators.warm_start import start_of_fit, start_of_more, start_of_refit
+from sapwood.estimators.warm_start import warm_start_of_fit, warm_start_of_partial_fit, warm_start_of_refit
 from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.model.rounds import Rounds
 from sapwood.params import table as config
-from sapwood.runtime.threads import resolve_threads, threads_for
+from sapwood.runtime.execution import Execution, local_execution, prediction_execution
 from sapwood.training.boosting import Rows
-from sapwood.training.checkpoint import Snapshot
-from sapwood.training.warm_start import Start
+from sapwood.training.checkpoint import Checkpoint
+from sapwood.training.warm_start import WarmStart
 
 ATTRIBUTES = """n_iter_ : int
         Rounds of training.
@@ -99,7 +99,7 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         eval_sets: Any = None,
         eval_metric: Any = None,
         callbacks: Sequence[Callback] | None = None,
-        snapshot: Snapshot | str | PathLike[str] | None = None,
+        checkpoint: Checkpoint | str | PathLike[str] | None = None,
         init_model: Any = None,
     ) -> BaseBoosting:
         """Train on a table.
@@ -128,9 +128,9 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         callbacks : list of Callback, optional
             What listens to this training: see `sapwood.callbacks`. They belong to one fit and keep its state, so they are no parameter of
             the estimator: a clone would copy that state.
-        snapshot : path of a file or Snapshot, optional
+        checkpoint : path of a file or Checkpoint, optional
             Where to keep the state of training, so that the same call goes on from there if this one is cut off, and gives the same bytes:
-            see `sapwood.Snapshot`.
+            see `sapwood.Checkpoint`.
         init_model : fitted estimator of the same kind, Model, or path of a file with one, optional
             What to go on from: `max_iter` rounds are added to those it predicts with, on these rows, which may be new, with its bins and
             its tables of categories; a level that it does not know is as good as missing. It stays as it is. A Model does not know its
@@ -140,11 +140,11 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         -------
         self
         """
-        validation = Given(X_val, y_val, sample_weight_val, suffix="_val", offset=offset_val)
-        watching = Watching(groups, eval_sets, eval_metric, callbacks or (), snapshot)
-        return self._fit_anew(Given(X, y, sample_weight, offset=offset), validation, watching, start_of_fit(self, init_model))
+        validation = FitInput(X_val, y_val, sample_weight_val, suffix="_val", offset=offset_val)
+        watching = FitOptions(groups, eval_sets, eval_metric, callbacks or (), checkpoint)
+        return self._fit_anew(FitInput(X, y, sample_weight, offset=offset), validation, watching, warm_start_of_fit(self, init_model))
 
-    def _fit_anew(self, given: Given, given_validation: Given, watching: Watching, start: Start) -> BaseBoosting:
+    def _fit_anew(self, given: FitInput, given_validation: FitInput, watching: FitOptions, start: WarmStart) -> BaseBoosting:
         """A refit that fails or is interrupted leaves the old model as it was: all that is new is set at the end."""
         fresh = copy.copy(self)
         fresh._fit(given, given_validation, watching, start)
@@ -166,7 +166,7 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         eval_sets: Any = None,
         eval_metric: Any = None,
         callbacks: Sequence[Callback] | None = None,
-        snapshot: Snapshot | str | PathLike[str] | None = None,
+        checkpoint: Checkpoint | str | PathLike[str] | None = None,
     ) -> BaseBoosting:
         """Train on more rows.
 
@@ -176,9 +176,9 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
 
         Parameters are those of `fit`, without `init_model`: it goes on from the estimator's own model.
         """
-        validation = Given(X_val, y_val, sample_weight_val, suffix="_val", offset=offset_val)
-        watching = Watching(groups, eval_sets, eval_metric, callbacks or (), snapshot)
-        return self._fit_anew(Given(X, y, sample_weight, offset=offset), validation, watching, start_of_more(self))
+        validation = FitInput(X_val, y_val, sample_weight_val, suffix="_val", offset=offset_val)
+        watching = FitOptions(groups, eval_sets, eval_metric, callbacks or (), checkpoint)
+        return self._fit_anew(FitInput(X, y, sample_weight, offset=offset), validation, watching, warm_start_of_partial_fit(self))
 
     def refit(self, X: Any, y: Any, sample_weight: Any = None, *, decay: float = 0.9, offset: Any = None) -> BaseBoosting:
         """Give the trees new values, learnt from other rows; their splits stay as they are.
@@ -194,11 +194,11 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         decay : float from 0 to 1
             How much of the old values is kept: new value = decay * old + (1 - decay) * what these rows say.
         """
-        return self._refit(Given(X, y, sample_weight, offset=offset), decay)
+        return self._refit(FitInput(X, y, sample_weight, offset=offset), decay)
 
-    def _refit(self, given: Given, decay: float) -> BaseBoosting:
-        start = start_of_refit(self, decay)
-        return self._fit_anew(given, Given(None, None, suffix="_val"), Watching(None, None, None, ()), start)
+    def _refit(self, given: FitInput, decay: float) -> BaseBoosting:
+        start = warm_start_of_refit(self, decay)
+        return self._fit_anew(given, FitInput(None, None, suffix="_val"), FitOptions(None, None, None, ()), start)
 
     def __getitem__(self, rounds: slice) -> BaseBoosting:
         """A copy with some of the rounds, side by side: `estimator[:50]`, `estimator[50:]`. Raw predictions of pieces add up to those of
@@ -235,19 +235,19 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         validate_parameter_constraints(self._parameter_constraints, changed, caller_name=type(self).__name__)
 
     @with_callbacks
-    def _fit(self, given: Given, given_validation: Given, watching: Watching, start: Start) -> None:
+    def _fit(self, given: FitInput, given_validation: FitInput, watching: FitOptions, start: WarmStart) -> None:
         self._validate_params()
         fit(self, given, given_validation, watching, start)
 
     # What subclasses have ways of their own for, besides `_targets`, `_validation_targets` and `_original_targets`
 
-    def _first_model(self, rows: Rows, loss: Loss, shared: int, n_threads: int) -> Model | None:
+    def _first_model(self, rows: Rows, loss: Loss, shared: int, execution: Execution) -> Model | None:
         """A model without trees to start from; None for what suits the loss."""
         return None
 
-    def _part(self, given: Given, table: Table, y: np.ndarray) -> Part:
+    def _part(self, given: FitInput, table: Table, y: np.ndarray) -> Dataset:
         refuse_more(given)
-        return Part(table, y, self._weights(given.sample_weight, y, table.n_rows, f"sample_weight{given.suffix}"))
+        return Dataset(table, y, self._weights(given.sample_weight, y, table.n_rows, f"sample_weight{given.suffix}"))
 
     def _weights(self, weight: Any, y: np.ndarray, n_rows: int, name: str) -> np.ndarray | None:
         return check_weights(weight, n_rows, name)
@@ -276,23 +276,23 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         table = table_like(self, X, self.model_.schema)
         if early_exit is not None:
             check_early_exit(early_exit, offset, self.init_)
-        raw = self.model_.predict_raw(table, threads_for(table.n_rows, self.n_jobs), rounds, early_exit)
+        raw = self.model_.predict_raw(table, prediction_execution(table.n_rows, self.n_jobs), rounds, early_exit)
         if offset is None and self.init_ is None:
             return raw
-        start = raw_start(self, X, offset, len(raw), self.model_)
+        start = initial_raw(self, X, offset, len(raw), self.model_)
         return raw if start is None else raw + start
 
     def apply(self, X: Any, *, rounds: Rounds = None) -> np.ndarray:
         """(n_rows, n_rounds) int32: the leaf that a row reaches in each round's tree, as its number among the nodes; where a round has
         several trees, (n_rows, n_rounds, trees_per_round). `rounds` as in `predict`."""
         check_is_fitted(self)
-        return self.model_.leaves(table_like(self, X, self.model_.schema), resolve_threads(self.n_jobs), rounds)
+        return self.model_.leaves(table_like(self, X, self.model_.schema), local_execution(self.n_jobs), rounds)
 
     def _staged_raw(self, X: Any, offset: Any = None) -> Iterator[np.ndarray]:
         check_is_fitted(self)
         table = table_like(self, X, self.model_.schema)
-        start = raw_start(self, X, offset, table.n_rows, self.model_)
-        stages = self.model_.staged_raw(table, resolve_threads(self.n_jobs))
+        start = initial_raw(self, X, offset, table.n_rows, self.model_)
+        stages = self.model_.staged_raw(table, local_execution(self.n_jobs))
         return stages if start is None else (raw + start for raw in stages)
 
     def __sklearn_tags__(self) -> Any:

@@ -15,19 +15,19 @@ from sklearn.utils.validation import check_is_fitted
 from sapwood.callbacks import Callback
 from sapwood.data.checks import check_labels
 from sapwood.estimators.base import ATTRIBUTES, BaseBoosting
-from sapwood.estimators.inputs import Given, Watching
-from sapwood.estimators.targets import KINDS, Classes, LabelSets, read_classes
+from sapwood.estimators.inputs import FitInput, FitOptions
+from sapwood.estimators.targets import KINDS, ClassLabels, MultiLabels, read_classes
 from sapwood.estimators.values import array_from_data, array_to_data
-from sapwood.estimators.warm_start import start_of_more
+from sapwood.estimators.warm_start import warm_start_of_partial_fit
 from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.model.export import ExportError
 from sapwood.model.rounds import Rounds
 from sapwood.params import table as config
-from sapwood.runtime.threads import threads_for
+from sapwood.runtime.execution import Execution, prediction_execution
 from sapwood.training.boosting import Rows
-from sapwood.training.checkpoint import Snapshot
-from sapwood.training.warm_start import Start
+from sapwood.training.checkpoint import Checkpoint
+from sapwood.training.warm_start import WarmStart
 
 
 class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSIFIER):
@@ -52,7 +52,7 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
     """
 
     classes_: np.ndarray
-    _kind: Classes
+    _kind: ClassLabels
 
     def partial_fit(  # type: ignore[override]  # as scikit-learn has it
         self,
@@ -70,7 +70,7 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
         eval_sets: Any = None,
         eval_metric: Any = None,
         callbacks: Sequence[Callback] | None = None,
-        snapshot: Snapshot | str | PathLike[str] | None = None,
+        checkpoint: Checkpoint | str | PathLike[str] | None = None,
     ) -> BoostingClassifier:
         """Train on more rows: see `BoostingRegressor.partial_fit`.
 
@@ -81,17 +81,19 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
             for the constant that training starts from.
         X, y, sample_weight, ... : as for `fit`, without `init_model`: it goes on from the estimator's own model
         """
-        start = start_of_more(self)
+        start = warm_start_of_partial_fit(self)
         if classes is not None:
-            named = Classes(np.unique(check_labels(classes, len(classes), "classes")))
-            if start.targets is not None and not (type(start.targets) is Classes and np.array_equal(start.targets.classes, named.classes)):
+            named = ClassLabels(np.unique(check_labels(classes, len(classes), "classes")))
+            if start.targets is not None and not (
+                type(start.targets) is ClassLabels and np.array_equal(start.targets.classes, named.classes)
+            ):
                 raise ValueError(
                     f"classes={named.classes.tolist()} are not those of the first call of partial_fit: {start.targets.classes.tolist()}"
                 )
             start = replace(start, targets=named)
-        validation = Given(X_val, y_val, sample_weight_val, suffix="_val", offset=offset_val)
-        watching = Watching(groups, eval_sets, eval_metric, callbacks or (), snapshot)
-        self._fit_anew(Given(X, y, sample_weight, offset=offset), validation, watching, start)
+        validation = FitInput(X_val, y_val, sample_weight_val, suffix="_val", offset=offset_val)
+        watching = FitOptions(groups, eval_sets, eval_metric, callbacks or (), checkpoint)
+        self._fit_anew(FitInput(X, y, sample_weight, offset=offset), validation, watching, start)
         return self
 
     def predict(self, X: Any, *, offset: Any = None, rounds: Rounds = None, early_exit: float | None = None) -> np.ndarray:
@@ -138,7 +140,7 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
     def multilabel_(self) -> bool:
         """Whether y was a matrix of labels: `predict` then gives one, and each column of probabilities is of its own."""
         check_is_fitted(self)
-        return isinstance(self._kind, LabelSets)
+        return isinstance(self._kind, MultiLabels)
 
     @property
     def _export_classes(self) -> list[Any] | None:
@@ -150,14 +152,14 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
         return self._kind.most_probable(raw)
 
     def _probabilities(self, raw: np.ndarray) -> np.ndarray:
-        return self._kind.probabilities(self.model_.apply_link(np.ascontiguousarray(raw), threads_for(len(raw), self.n_jobs)))
+        return self._kind.probabilities(self.model_.apply_link(np.ascontiguousarray(raw), prediction_execution(len(raw), self.n_jobs)))
 
     def _decisions(self, raw: np.ndarray) -> np.ndarray:
         return raw[:, 0] if raw.shape[1] == 1 else raw
 
-    def _targets(self, y: Any, n_rows: int, start: Start) -> tuple[np.ndarray, Loss]:
-        kind: Classes = start.targets or read_classes(y, n_rows)
-        if start.targets is not None and (start.how == "warm_start" or type(kind) is Classes):
+    def _targets(self, y: Any, n_rows: int, start: WarmStart) -> tuple[np.ndarray, Loss]:
+        kind: ClassLabels = start.targets or read_classes(y, n_rows)
+        if start.targets is not None and (start.how == "warm_start" or type(kind) is ClassLabels):
             given = read_classes(y, n_rows)
             # Only `warm_start` is for the same rows: new ones need not have every class.
             known = np.isin(given.classes, kind.classes).all() and (start.how != "warm_start" or len(given.classes) == len(kind.classes))
@@ -167,12 +169,12 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
         return kind.encode(y, n_rows, "y"), kind.make_loss(self.loss, self)
 
     @property
-    def _known_targets(self) -> Classes:
+    def _known_targets(self) -> ClassLabels:
         return self._kind
 
-    def _first_model(self, rows: Rows, loss: Loss, shared: int, n_threads: int) -> Model | None:
+    def _first_model(self, rows: Rows, loss: Loss, shared: int, execution: Execution) -> Model | None:
         """Where a class has no rows yet, half a row stands for it: the logarithm of nothing is no start."""
-        if type(self._kind) is not Classes or len(self.classes_) == 1:
+        if type(self._kind) is not ClassLabels or len(self.classes_) == 1:
             return None
         absent = np.flatnonzero(np.bincount(rows.y.astype(np.intp), minlength=len(self.classes_)) == 0)
         if not len(absent):
@@ -180,7 +182,7 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
         y, half = np.append(rows.y, absent), np.full(len(absent), 0.5)
         weight = np.append(np.ones(len(rows.y)) if rows.weight is None else rows.weight, half)
         offset = None if rows.offset is None else np.hstack([rows.offset, np.zeros((loss.n_outputs, len(absent)))])
-        base_score = loss.start(y, weight, offset, n_threads)
+        base_score = loss.start(y, weight, offset, execution)
         return Model(rows.pages.binning, base_score, loss.name, loss.link, shared=shared)
 
     def _validation_targets(self, y: Any, n_rows: int, name: str = "y_val") -> np.ndarray:
@@ -188,7 +190,7 @@ class BoostingClassifier(ClassifierMixin, BaseBoosting, parameters=config.CLASSI
 
     @property
     def _has_strata(self) -> bool:
-        return type(self._kind) is Classes
+        return type(self._kind) is ClassLabels
 
     def _original_targets(self, y: np.ndarray) -> np.ndarray:
         return self._kind.decode(y)

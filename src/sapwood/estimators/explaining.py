@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood.estimators.init_score import raw_start
+from sapwood.estimators.init_score import initial_raw
 from sapwood.estimators.tables import first_table, table_like
 from sapwood.inspection.describe import Description, describe
 from sapwood.inspection.recursion import recursion_of
@@ -21,7 +21,7 @@ from sapwood.model.export import ExportError, export
 from sapwood.model.model import IMPORTANCES
 from sapwood.params import resolve
 from sapwood.params.resolve import Features
-from sapwood.runtime.threads import resolve_threads
+from sapwood.runtime.execution import local_execution
 
 WITH_ROWS = ("permutation", "shap")  # importances that are of rows, not of the trees alone
 HISTOGRAMS = "sklearn.ensemble._hist_gradient_boosting.gradient_boosting"
@@ -99,11 +99,11 @@ class ExplainedEstimator:
         check_is_fitted(self)
         if background is not None and interactions:
             raise ValueError("background and interactions=True do not go together: interactions are path-dependent")
-        schema, n_threads = self.model_.schema, resolve_threads(self.n_jobs)
+        schema, execution = self.model_.schema, local_execution(self.n_jobs)
         table = table_like(self, X, schema)
         explainer = TreeExplainer(self.model_, background=None if background is None else table_like(self, background, schema))
-        values, base = (explainer.interactions if interactions else explainer.values)(table, n_threads)
-        start = raw_start(self, X, offset, len(base), self.model_)
+        values, base = (explainer.interactions if interactions else explainer.values)(table, execution)
+        start = initial_raw(self, X, offset, len(base), self.model_)
         base = base if start is None else base + start
         names = getattr(self, "feature_names_in_", None)
         one = self.model_.n_outputs == 1

@@ -11,14 +11,14 @@ from sklearn.model_selection import check_cv
 
 from sapwood.callbacks import VALIDATION, Callback, EarlyStopping
 from sapwood.data.columns import Schema
-from sapwood.data.dataset import Part
-from sapwood.estimators.init_score import fitted_init, raw_start
-from sapwood.estimators.inputs import Given, Watching
+from sapwood.data.dataset import Dataset
+from sapwood.estimators.init_score import fitted_init, initial_raw
+from sapwood.estimators.inputs import FitInput, FitOptions
 from sapwood.estimators.tables import first_table, note_names, table_like, what_is_missing
 from sapwood.losses import Loss
 from sapwood.params.preparing import seen_levels
 from sapwood.sampling.held_out import hold_out
-from sapwood.training.warm_start import Start
+from sapwood.training.warm_start import WarmStart
 
 if TYPE_CHECKING:
     from sapwood.estimators.base import BaseBoosting
@@ -27,7 +27,7 @@ AUTO_EARLY_STOPPING_ROWS = 10_000
 
 
 @dataclass(frozen=True)
-class Sets:
+class FitData:
     """What a fit was given, checked.
 
     Attributes
@@ -40,15 +40,15 @@ class Sets:
     stops : whether training may stop early
     """
 
-    train: Part
-    watched: dict[str, Part]
+    train: Dataset
+    watched: dict[str, Dataset]
     schema: Schema
     loss: Loss
     seed: int
     stops: bool
 
 
-def read_sets(estimator: BaseBoosting, given: Given, given_validation: Given, watching: Watching, start: Start) -> Sets:
+def read_sets(estimator: BaseBoosting, given: FitInput, given_validation: FitInput, watching: FitOptions, start: WarmStart) -> FitData:
     """Read and check what the user gave. What a fit leaves behind of targets, columns and `init` is set in the estimator."""
     previous = start.model
     if previous is None:
@@ -68,17 +68,17 @@ def read_sets(estimator: BaseBoosting, given: Given, given_validation: Given, wa
         train, validation = split(estimator, train, given.X, watching.groups, seed)
     loss.check_targets(train.take(train.y))
     estimator.init_ = fitted_init(estimator.init, given.X, given.y, train.weight, train.rows) if previous is None else start.init
-    train = replace(train, offset=raw_start(estimator, given.X, given.offset, table.n_rows, loss))
+    train = replace(train, offset=initial_raw(estimator, given.X, given.offset, table.n_rows, loss))
     if given_validation.any:
         validation = _other_part(estimator, given_validation, schema, loss)
     elif validation is not None:
         validation = replace(validation, offset=train.offset)
     watched = {} if validation is None else {VALIDATION: validation}
     watched |= {name: _other_part(estimator, one, schema, loss) for name, one in watching.named_sets().items()}
-    return Sets(train, watched, schema, loss, seed, stops)
+    return FitData(train, watched, schema, loss, seed, stops)
 
 
-def _other_part(estimator: BaseBoosting, given: Given, schema: Schema, loss: Loss) -> Part:
+def _other_part(estimator: BaseBoosting, given: FitInput, schema: Schema, loss: Loss) -> Dataset:
     """Rows that are not trained on."""
     if given.X is None or given.y is None:
         pair = {f"{name}{given.suffix}": getattr(given, name) for name in ("X", "y", "sample_weight")}
@@ -88,7 +88,7 @@ def _other_part(estimator: BaseBoosting, given: Given, schema: Schema, loss: Los
     table = table_like(estimator, given.X, schema)
     y = estimator._validation_targets(given.y, table.n_rows, f"y{given.suffix}")
     loss.check_targets(y)
-    offset = raw_start(estimator, given.X, given.offset, table.n_rows, loss, f"offset{given.suffix}")
+    offset = initial_raw(estimator, given.X, given.offset, table.n_rows, loss, f"offset{given.suffix}")
     return replace(estimator._part(given, table, y), offset=offset)
 
 
@@ -109,7 +109,7 @@ def stops_early(estimator: BaseBoosting, n_rows: int, X_val: Any, callbacks: Seq
     return bool(estimator.early_stopping)
 
 
-def split(estimator: BaseBoosting, part: Part, X: Any, groups: Any, seed: int) -> tuple[Part, Part]:
+def split(estimator: BaseBoosting, part: Dataset, X: Any, groups: Any, seed: int) -> tuple[Dataset, Dataset]:
     """Training rows and validation rows, both ascending. Queries stay whole."""
     rows = np.arange(part.table.n_rows) if part.rows is None else part.rows
     if estimator.validation_split is not None:
@@ -125,7 +125,7 @@ def split(estimator: BaseBoosting, part: Part, X: Any, groups: Any, seed: int) -
     return replace(part, rows=train_rows), replace(part, rows=val_rows)
 
 
-def _split_by(estimator: BaseBoosting, part: Part, X: Any, groups: Any, rows: np.ndarray) -> list[np.ndarray]:
+def _split_by(estimator: BaseBoosting, part: Dataset, X: Any, groups: Any, rows: np.ndarray) -> list[np.ndarray]:
     """The last split of a splitter of scikit-learn. For those that shuffle or fold it is like any other; for those that keep the order of
     time it is the one that trains on all but the latest rows."""
     splitter, of_row = estimator.validation_split, None if part.queries is None else part.queries.of_row
@@ -145,7 +145,7 @@ def _split_by(estimator: BaseBoosting, part: Part, X: Any, groups: Any, rows: np
     return both
 
 
-def _split_at_random(estimator: BaseBoosting, part: Part, rows: np.ndarray, seed: int) -> list[np.ndarray]:
+def _split_at_random(estimator: BaseBoosting, part: Dataset, rows: np.ndarray, seed: int) -> list[np.ndarray]:
     """Some of the rows, in the shares of their classes; or some of the queries."""
     units = rows if part.queries is None else np.unique(part.queries.of_row[rows])
     strata = part.y[rows] if estimator._has_strata else None

@@ -16,10 +16,10 @@ from sapwood.estimators.saving import SavedEstimator
 from sapwood.estimators.tables import table_like
 from sapwood.losses.base import EPSILON, Loss
 from sapwood.model import Model
-from sapwood.runtime.threads import resolve_threads
+from sapwood.runtime.execution import local_execution
 
 
-def raw_start(estimator: Any, X: Any, offset: Any, n_rows: int, of: Loss | Model, name: str = "offset") -> np.ndarray | None:
+def initial_raw(estimator: Any, X: Any, offset: Any, n_rows: int, of: Loss | Model, name: str = "offset") -> np.ndarray | None:
     """(n_rows, n_outputs): what raw predictions for a loss or a model start from besides its constant; None for nothing."""
     start, init = check_offset(offset, n_rows, of.n_outputs, name), getattr(estimator, "init_", None)
     if init is None:
@@ -39,7 +39,7 @@ def _raw_of_init(estimator: Any, init: Any, X: Any, of: Loss | Model) -> np.ndar
             "its raw predictions cannot be its start"
         )
     if model is init:
-        return model.predict_raw(table_like(estimator, X, model.schema), resolve_threads(estimator.n_jobs))
+        return model.predict_raw(table_like(estimator, X, model.schema), local_execution(estimator.n_jobs))
     return init._raw_predict(X)
 
 

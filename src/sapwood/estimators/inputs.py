@@ -8,11 +8,11 @@ from os import PathLike
 from typing import Any
 
 from sapwood.callbacks import TRAIN, VALIDATION, Callback
-from sapwood.training.checkpoint import Snapshot
+from sapwood.training.checkpoint import Checkpoint
 
 
 @dataclass(frozen=True)
-class Given:
+class FitInput:
     """A table as the user gave it. The names of its arguments end with the suffix."""
 
     X: Any
@@ -28,16 +28,16 @@ class Given:
 
 
 @dataclass(frozen=True)
-class Watching:
+class FitOptions:
     """How training is watched."""
 
     groups: Any
     eval_sets: Any
     eval_metric: Any
     callbacks: Sequence[Callback]
-    snapshot: Snapshot | str | PathLike[str] | None = None
+    checkpoint: Checkpoint | str | PathLike[str] | None = None
 
-    def named_sets(self) -> dict[str, Given]:
+    def named_sets(self) -> dict[str, FitInput]:
         sets = self.eval_sets or {}
         if not isinstance(sets, Mapping):
             if not isinstance(sets, (list, tuple)):
@@ -49,14 +49,14 @@ class Watching:
         return {name: _given_set(name, one) for name, one in sets.items()}
 
 
-def _given_set(name: str, one: Any) -> Given:
+def _given_set(name: str, one: Any) -> FitInput:
     suffix = f" of eval_sets[{name!r}]"
     if isinstance(one, Mapping):
         more = {key: value for key, value in one.items() if key not in ("X", "y", "sample_weight", "offset")}
-        given = Given(one.get("X"), one.get("y"), one.get("sample_weight"), more, suffix, one.get("offset"))
+        given = FitInput(one.get("X"), one.get("y"), one.get("sample_weight"), more, suffix, one.get("offset"))
     elif isinstance(one, (list, tuple)) and 2 <= len(one) <= 4:
         x, y, weight, offset = (*one, None, None)[:4]
-        given = Given(x, y, weight, suffix=suffix, offset=offset)
+        given = FitInput(x, y, weight, suffix=suffix, offset=offset)
     else:
         raise ValueError(
             f"eval_sets[{name!r}] must be (X, y), (X, y, sample_weight), (X, y, sample_weight, offset) or a dict of arguments of fit; "
@@ -67,7 +67,7 @@ def _given_set(name: str, one: Any) -> Given:
     return given
 
 
-def refuse_more(given: Given) -> None:
+def refuse_more(given: FitInput) -> None:
     """Raise for arguments that an estimator does not take."""
     if given.more:
         raise ValueError(f"{next(iter(given.more))!r}{given.suffix} is unknown; choose from X, y, sample_weight, offset")

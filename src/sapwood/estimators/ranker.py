@@ -12,20 +12,20 @@ import numpy as np
 
 from sapwood.callbacks import Callback
 from sapwood.data.checks import check_numbers
-from sapwood.data.dataset import Part
+from sapwood.data.dataset import Dataset
 from sapwood.data.queries import Queries
 from sapwood.data.tables import Table
 from sapwood.estimators.base import ATTRIBUTES, BaseBoosting
-from sapwood.estimators.inputs import Given, Watching
-from sapwood.estimators.warm_start import start_of_fit, start_of_more
+from sapwood.estimators.inputs import FitInput, FitOptions
+from sapwood.estimators.warm_start import warm_start_of_fit, warm_start_of_partial_fit
 from sapwood.losses import RANKING, Loss
 from sapwood.metrics import as_metric
 from sapwood.metrics.ranking import ndcg
 from sapwood.model.rounds import Rounds
 from sapwood.params import table as config
-from sapwood.runtime.threads import resolve_threads
-from sapwood.training.checkpoint import Snapshot
-from sapwood.training.warm_start import Start
+from sapwood.runtime.execution import local_execution
+from sapwood.training.checkpoint import Checkpoint
+from sapwood.training.warm_start import WarmStart
 
 
 class BoostingRanker(BaseBoosting, parameters=config.RANKER):
@@ -77,7 +77,7 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         eval_sets: Any = None,
         eval_metric: Any = None,
         callbacks: Sequence[Callback] | None = None,
-        snapshot: Snapshot | str | PathLike[str] | None = None,
+        checkpoint: Checkpoint | str | PathLike[str] | None = None,
         init_model: Any = None,
     ) -> BoostingRanker:
         """Train on a table.
@@ -102,17 +102,17 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
             For the splitter `validation_split`; if not given, the queries.
         eval_sets : dict of name -> dict of X, y, qid or group, and perhaps sample_weight; or a list of such; optional
             More rows to watch; they decide nothing.
-        eval_metric, callbacks, snapshot, init_model : optional
+        eval_metric, callbacks, checkpoint, init_model : optional
             As for the other estimators.
 
         Returns
         -------
         self
         """
-        given = Given(X, y, sample_weight, {"group": group, "qid": qid}, offset=offset)
-        validation = Given(X_val, y_val, sample_weight_val, {"group_val": group_val, "qid_val": qid_val}, "_val", offset_val)
-        watching = Watching(groups, eval_sets, eval_metric, callbacks or (), snapshot)
-        self._fit_anew(given, validation, watching, start_of_fit(self, init_model))
+        given = FitInput(X, y, sample_weight, {"group": group, "qid": qid}, offset=offset)
+        validation = FitInput(X_val, y_val, sample_weight_val, {"group_val": group_val, "qid_val": qid_val}, "_val", offset_val)
+        watching = FitOptions(groups, eval_sets, eval_metric, callbacks or (), checkpoint)
+        self._fit_anew(given, validation, watching, warm_start_of_fit(self, init_model))
         return self
 
     def partial_fit(
@@ -134,20 +134,20 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         eval_sets: Any = None,
         eval_metric: Any = None,
         callbacks: Sequence[Callback] | None = None,
-        snapshot: Snapshot | str | PathLike[str] | None = None,
+        checkpoint: Checkpoint | str | PathLike[str] | None = None,
     ) -> BoostingRanker:
         """As for the other estimators; the queries of the rows as in `fit`."""
-        given = Given(X, y, sample_weight, {"group": group, "qid": qid}, offset=offset)
-        validation = Given(X_val, y_val, sample_weight_val, {"group_val": group_val, "qid_val": qid_val}, "_val", offset_val)
-        watching = Watching(groups, eval_sets, eval_metric, callbacks or (), snapshot)
-        self._fit_anew(given, validation, watching, start_of_more(self))
+        given = FitInput(X, y, sample_weight, {"group": group, "qid": qid}, offset=offset)
+        validation = FitInput(X_val, y_val, sample_weight_val, {"group_val": group_val, "qid_val": qid_val}, "_val", offset_val)
+        watching = FitOptions(groups, eval_sets, eval_metric, callbacks or (), checkpoint)
+        self._fit_anew(given, validation, watching, warm_start_of_partial_fit(self))
         return self
 
     def refit(
         self, X: Any, y: Any, sample_weight: Any = None, *, decay: float = 0.9, group: Any = None, qid: Any = None, offset: Any = None
     ) -> BoostingRanker:
         """As for the other estimators; the queries of the rows as in `fit`."""
-        self._refit(Given(X, y, sample_weight, {"group": group, "qid": qid}, offset=offset), decay)
+        self._refit(FitInput(X, y, sample_weight, {"group": group, "qid": qid}, offset=offset), decay)
         return self
 
     def predict(self, X: Any, *, offset: Any = None, rounds: Rounds = None) -> np.ndarray:
@@ -166,16 +166,16 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
         queries = Queries.of(group, qid, len(scores))
         y = self._validation_targets(y, len(scores), "y")
         weight = self._weights(sample_weight, y, len(scores), "sample_weight")
-        return ndcg(y, scores, queries, weight, k, self.label_gain, resolve_threads(self.n_jobs))
+        return ndcg(y, scores, queries, weight, k, self.label_gain, local_execution(self.n_jobs))
 
-    def _part(self, given: Given, table: Table, y: np.ndarray) -> Part:
+    def _part(self, given: FitInput, table: Table, y: np.ndarray) -> Dataset:
         end = "_val" if given.suffix == "_val" else ""
         unknown = set(given.more) - {f"group{end}", f"qid{end}"}
         if unknown:
             raise ValueError(f"{unknown.pop()!r}{given.suffix} is unknown; choose from X, y, sample_weight, offset, group, qid")
         queries = Queries.of(given.more.get(f"group{end}"), given.more.get(f"qid{end}"), table.n_rows, given.suffix)
         weight = self._weights(given.sample_weight, y, table.n_rows, f"sample_weight{given.suffix}")
-        return Part(table, y, weight, queries)
+        return Dataset(table, y, weight, queries)
 
     def _meant_metric(self, given: Any) -> Any:
         if given is None:
@@ -186,7 +186,7 @@ class BoostingRanker(BaseBoosting, parameters=config.RANKER):
             given = replace(metric, function=partial(metric.function, label_gain=self._label_gain()))
         return given
 
-    def _targets(self, y: Any, n_rows: int, start: Start) -> tuple[np.ndarray, Loss]:
+    def _targets(self, y: Any, n_rows: int, start: WarmStart) -> tuple[np.ndarray, Loss]:
         y = self._validation_targets(y, n_rows, "y")
         more = {}
         if self.loss == "lambdamart":

@@ -14,15 +14,15 @@ from sapwood.data.checks import check_quantiles
 from sapwood.estimators.base import ATTRIBUTES, BaseBoosting
 from sapwood.estimators.values import Unsaved
 from sapwood.losses import REGRESSION, Loss
-from sapwood.losses.multi_output import SeveralOutputs
-from sapwood.losses.multi_quantile import Quantiles
+from sapwood.losses.multi_output import MultiOutputLoss
+from sapwood.losses.multi_quantile import MultiQuantileLoss
 from sapwood.losses.registry import find_loss
 from sapwood.metrics.concordance import concordance_index, concordance_of_times
 from sapwood.model.rounds import Rounds
 from sapwood.params import table as config
 from sapwood.params.table import REGRESSION_LOSSES, LossNames
-from sapwood.runtime.threads import threads_for
-from sapwood.training.warm_start import Start
+from sapwood.runtime.execution import prediction_execution
+from sapwood.training.warm_start import WarmStart
 
 
 class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSOR):
@@ -67,7 +67,7 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
         check_is_fitted(self)
         predicted = self.predict(X, offset=offset)
         loss = Loss if self._loss_is_elsewhere else self._find_loss()
-        if isinstance(loss, Quantiles):
+        if isinstance(loss, MultiQuantileLoss):
             columns = zip(loss.levels, predicted.T, strict=True)
             return float(np.mean([d2_pinball_score(y, q, sample_weight=sample_weight, alpha=level) for level, q in columns]))
         if not loss.survival:
@@ -75,7 +75,7 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
         return (concordance_index if self.model_.loss == "cox" else concordance_of_times)(y, predicted)
 
     def _means(self, raw: np.ndarray) -> np.ndarray:
-        means = self.model_.apply_link(np.ascontiguousarray(raw), threads_for(len(raw), self.n_jobs))
+        means = self.model_.apply_link(np.ascontiguousarray(raw), prediction_execution(len(raw), self.n_jobs))
         return means[:, 0] if means.shape[1] == 1 else means
 
     @property
@@ -91,13 +91,13 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
             return find_loss(self.loss, REGRESSION, self)
         if self.loss != "quantile":
             raise ValueError(f"several quantiles are for loss='quantile'; got quantile={self.quantile!r} and loss={self.loss!r}")
-        return Quantiles(check_quantiles(self.quantile))
+        return MultiQuantileLoss(check_quantiles(self.quantile))
 
-    def _targets(self, y: Any, n_rows: int, start: Start) -> tuple[np.ndarray, Loss]:
+    def _targets(self, y: Any, n_rows: int, start: WarmStart) -> tuple[np.ndarray, Loss]:
         loss = self._find_loss()
         y = loss.read_targets(y, n_rows, "y")
         if y.ndim == 2 and loss.n_outputs == 1 and not loss.survival:
-            loss = SeveralOutputs([self._find_loss() for _ in range(y.shape[1])])
+            loss = MultiOutputLoss([self._find_loss() for _ in range(y.shape[1])])
         self._n_columns = y.size // len(y)
         return y, loss
 

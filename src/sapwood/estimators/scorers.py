@@ -14,6 +14,7 @@ from sklearn.metrics._scorer import _BaseScorer
 from sapwood.callbacks import TRAIN, VALIDATION, Measure, Round
 from sapwood.metrics import METRICS, Metric, as_metric
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
 from sapwood.training.boosting import Rows
 
 if TYPE_CHECKING:
@@ -23,15 +24,15 @@ SCORED_TRAINING_ROWS = 10_000  # of the training rows, for a scorer other than t
 
 
 def make_measures(
-    estimator: BaseBoosting, stops: bool, sets: Collection[str], eval_metric: Any, n_threads: int
+    estimator: BaseBoosting, stops: bool, sets: Collection[str], eval_metric: Any, execution: Execution
 ) -> dict[str, list[Measure]]:
     """What is measured on each set; first what early stopping watches."""
-    scoring = [_measure(estimator, estimator.scoring, n_threads)] if stops else []
+    scoring = [_measure(estimator, estimator.scoring, execution)] if stops else []
     listed = eval_metric if isinstance(eval_metric, (list, tuple)) else [] if eval_metric is None else [eval_metric]
-    asked = [_measure(estimator, one, n_threads) for one in listed]
+    asked = [_measure(estimator, one, execution) for one in listed]
     if asked and not sets:
         raise ValueError("eval_metric is given, but no rows to measure: give eval_sets, or let early stopping keep some aside")
-    default = [_measure(estimator, "loss", n_threads)]
+    default = [_measure(estimator, "loss", execution)]
     measures = {TRAIN: scoring} if stops else {}
     for name in sets:
         chosen = [*scoring, *asked] if name == VALIDATION else asked or scoring or default
@@ -39,10 +40,10 @@ def make_measures(
     return measures
 
 
-def _measure(estimator: BaseBoosting, given: Any, n_threads: int) -> Measure:
+def _measure(estimator: BaseBoosting, given: Any, execution: Execution) -> Measure:
     given = estimator._meant_metric(given)
     if isinstance(given, str) and given == "loss":
-        return Measure("loss", False, lambda state, rows: rows.loss.mean(rows.y, rows.raw, rows.weight, n_threads))
+        return Measure("loss", False, lambda state, rows: rows.loss.mean(rows.y, rows.raw, rows.weight, execution))
     # As a parameter a function is a scorer, (estimator, X, y) -> float; for `eval_metric` it is one of (y, predicted).
     plain = given is None or isinstance(given, _BaseScorer) or (given is estimator.scoring and not isinstance(given, (str, Metric)))
     metric = None if plain else as_metric(given)

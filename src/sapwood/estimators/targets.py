@@ -10,15 +10,15 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.validation import check_array
 
 from sapwood.data.checks import check_finite, check_labels, check_length, read_labels, refuse_mask, shape_of
-from sapwood.losses import MORE_CLASSES, SHARES, TWO_CLASSES, Loss
-from sapwood.losses.multilabel import EachLabel
+from sapwood.losses import MORE_CLASSES, SOFT_LABELS, TWO_CLASSES, Loss
+from sapwood.losses.multilabel import MultiLabelLoss
 from sapwood.losses.registry import find_loss
 
 MANY_ROWS = 20  # above which as many classes as rows are a mistake
 SUM_TOLERANCE = 1e-6  # what the shares of a row may miss one by
 
 
-class Classes:
+class ClassLabels:
     """One label a row, of any kind.
 
     The life of such an object: `of(y)` for the training targets; `encode` for those and others; `make_loss`; then from raw predictions,
@@ -31,7 +31,7 @@ class Classes:
         self.classes = classes
 
     @classmethod
-    def of(cls, y: Any, n_rows: int) -> Classes:
+    def of(cls, y: Any, n_rows: int) -> ClassLabels:
         y = check_labels(y, n_rows, "y")
         classes = np.unique(y)
         if y.dtype.kind in "biu" and len(y) > MANY_ROWS and len(classes) > len(y) / 2:  # of others scikit-learn says so
@@ -94,11 +94,11 @@ class Classes:
         return compute_sample_weight(class_weight, self.decode(encoded))
 
 
-class LabelSets(Classes):
+class MultiLabels(ClassLabels):
     """Any number of labels a row: y is (n_rows, n_labels) of zeros and ones, and each label is a yes or no of its own."""
 
     @classmethod
-    def of(cls, y: Any, n_rows: int) -> LabelSets:
+    def of(cls, y: Any, n_rows: int) -> MultiLabels:
         return cls(np.arange(shape_of(y)[1]))
 
     @property
@@ -120,8 +120,8 @@ class LabelSets(Classes):
         return encoded.astype(np.int64)
 
     def make_loss(self, choice: Any, settings: Any) -> Loss:
-        parts = [Classes(np.array([0, 1])).make_loss(choice, settings) for _ in self.classes]
-        return EachLabel(parts)
+        parts = [ClassLabels(np.array([0, 1])).make_loss(choice, settings) for _ in self.classes]
+        return MultiLabelLoss(parts)
 
     def most_probable(self, raw: np.ndarray) -> np.ndarray:
         return (raw > 0).astype(np.int64)
@@ -130,13 +130,13 @@ class LabelSets(Classes):
         return linked
 
 
-class Shares(Classes):
+class SoftLabels(ClassLabels):
     """The probability of each class for each row: y is (n_rows, n_classes), and the rows sum up to one."""
 
-    more = SHARES
+    more = SOFT_LABELS
 
     @classmethod
-    def of(cls, y: Any, n_rows: int) -> Shares:
+    def of(cls, y: Any, n_rows: int) -> SoftLabels:
         names = getattr(y, "columns", None)
         return cls(np.arange(shape_of(y)[1]) if names is None else np.array(list(names)))
 
@@ -164,12 +164,12 @@ class Shares(Classes):
         return shares @ np.array([class_weight.get(label, 1.0) for label in self.classes.tolist()])
 
 
-def read_classes(y: Any, n_rows: int) -> Classes:
+def read_classes(y: Any, n_rows: int) -> ClassLabels:
     """What kind of target this is."""
     shape = shape_of(y)
     if len(shape) == 2 and shape[1] > 1:
-        return (LabelSets if is_indicator(_matrix(y, n_rows, "y")) else Shares).of(y, n_rows)
-    return Classes.of(y, n_rows)
+        return (MultiLabels if is_indicator(_matrix(y, n_rows, "y")) else SoftLabels).of(y, n_rows)
+    return ClassLabels.of(y, n_rows)
 
 
 def is_indicator(matrix: np.ndarray) -> bool:
@@ -189,7 +189,7 @@ def _matrix(y: Any, n_rows: int, name: str, n_columns: int | None = None) -> np.
     return matrix
 
 
-class Votes(Classes):
+class ProbabilitySums(ClassLabels):
     """One label a row, where trees add up probabilities themselves: models of other libraries, such as forests."""
 
     @property
@@ -210,4 +210,4 @@ class Votes(Classes):
         return linked
 
 
-KINDS: dict[str, type[Classes]] = {"labels": Classes, "label sets": LabelSets, "shares": Shares, "votes": Votes}
+KINDS: dict[str, type[ClassLabels]] = {"labels": ClassLabels, "label sets": MultiLabels, "shares": SoftLabels, "votes": ProbabilitySums}

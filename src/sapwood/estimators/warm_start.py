@@ -11,18 +11,18 @@ from sklearn.utils.validation import check_is_fitted
 from sapwood.estimators.saving import SavedEstimator
 from sapwood.model import Model
 from sapwood.training.refit import Refit
-from sapwood.training.warm_start import Start
+from sapwood.training.warm_start import WarmStart
 
 if TYPE_CHECKING:
     from sapwood.estimators.base import BaseBoosting
 
 
-def start_of_fit(estimator: BaseBoosting, init_model: Any) -> Start:
+def warm_start_of_fit(estimator: BaseBoosting, init_model: Any) -> WarmStart:
     """Nothing, the estimator's own model where it starts warm, or what it is given."""
     how = "warm_start" if estimator.warm_start else ""
     warm = bool(how) and hasattr(estimator, "model_")
     if init_model is None:
-        return Start(how, estimator.model_, **_known(estimator)) if warm else Start(how)
+        return WarmStart(how, estimator.model_, **_known(estimator)) if warm else WarmStart(how)
     if warm:
         raise ValueError("init_model and warm_start=True do not go together: both say what to go on from")
     if estimator.init is not None:
@@ -32,21 +32,21 @@ def start_of_fit(estimator: BaseBoosting, init_model: Any) -> Start:
 
         init_model = load(init_model)
     if isinstance(init_model, Model):
-        return Start("init_model", _used(init_model), more_rounds=True)
+        return WarmStart("init_model", _used(init_model), more_rounds=True)
     if not isinstance(init_model, SavedEstimator) or init_model._parameters is not estimator._parameters:
         raise TypeError(f"init_model must be a fitted {type(estimator).__name__} or a Model; got {type(init_model).__name__}")
     check_is_fitted(init_model)
-    return Start("init_model", _used(init_model.model_), more_rounds=True, **_known(init_model))
+    return WarmStart("init_model", _used(init_model.model_), more_rounds=True, **_known(init_model))
 
 
-def start_of_more(estimator: BaseBoosting) -> Start:
+def warm_start_of_partial_fit(estimator: BaseBoosting) -> WarmStart:
     """What `partial_fit` goes on from."""
     if not hasattr(estimator, "model_"):
-        return Start("partial_fit")
-    return Start("partial_fit", _used(estimator.model_), more_rounds=True, new_rows=True, **_known(estimator))
+        return WarmStart("partial_fit")
+    return WarmStart("partial_fit", _used(estimator.model_), more_rounds=True, new_rows=True, **_known(estimator))
 
 
-def start_of_refit(estimator: BaseBoosting, decay: float) -> Refit:
+def warm_start_of_refit(estimator: BaseBoosting, decay: float) -> Refit:
     """The estimator's own trees, to be given new values."""
     check_is_fitted(estimator)
     if isinstance(decay, bool) or not isinstance(decay, Real) or not 0 <= decay <= 1:

@@ -9,7 +9,7 @@ import numpy as np
 
 from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor
 from sapwood.estimators.tables import note_names
-from sapwood.estimators.targets import Classes
+from sapwood.estimators.targets import ClassLabels
 from sapwood.losses import MORE_CLASSES, RANKING, REGRESSION, TWO_CLASSES
 from sapwood.model import Model
 from sapwood.version import __version__
@@ -24,7 +24,7 @@ def loss_name(link: str, n_outputs: int, classes: bool, wanted: str | None = Non
     return wanted if wanted in RANKING else {"identity": "squared_error", "log": "poisson", "logit": "log_loss"}[link]
 
 
-def as_classifier(model: Model, source: str, classes: Any, kind: type[Classes] = Classes, **parameters: Any) -> BoostingClassifier:
+def as_classifier(model: Model, source: str, classes: Any, kind: type[ClassLabels] = ClassLabels, **parameters: Any) -> BoostingClassifier:
     estimator = _estimator(BoostingClassifier(**parameters), model, source)
     estimator.classes_ = np.asarray(classes)
     estimator._kind = kind(estimator.classes_)

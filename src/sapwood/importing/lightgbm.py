@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sapwood.estimators.targets import LabelSets
+from sapwood.estimators.targets import MultiLabels
 from sapwood.importing.base import ImportedModelError, whole_model
 from sapwood.importing.builder import build_model, make_schema
 from sapwood.importing.estimators import as_classifier, as_ranker, as_regressor, loss_name
@@ -92,7 +92,7 @@ def read_text(text: str, classes: Any = None) -> Any:
     if what == "classifier":
         return as_classifier(made, "lightgbm", np.arange(max(2, n_outputs)) if classes is None else classes, **parameters)
     if what == "labels":
-        return as_classifier(made, "lightgbm", np.arange(n_outputs), LabelSets, **parameters)
+        return as_classifier(made, "lightgbm", np.arange(n_outputs), MultiLabels, **parameters)
     return (as_ranker if what == "ranker" else as_regressor)(made, "lightgbm", **parameters)
 
 

@@ -19,7 +19,7 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood.estimators.targets import Votes
+from sapwood.estimators.targets import ProbabilitySums
 from sapwood.importing.base import ImportedModelError
 from sapwood.importing.builder import build_model, make_schema, whole_counts
 from sapwood.importing.estimators import as_classifier, as_regressor, loss_name
@@ -125,7 +125,7 @@ def _from_forest(model: Any, members: Any) -> Any:
     n_outputs = trees[0].value.shape[1]
     schema = make_schema(model.n_features_in_, _names(model), {})
     made = build_model(trees, schema, np.zeros(n_outputs), "squared_error", "identity", shared=int(n_outputs > 1 or is_classifier))
-    return as_classifier(made, "sklearn", model.classes_, Votes) if is_classifier else as_regressor(made, "sklearn")
+    return as_classifier(made, "sklearn", model.classes_, ProbabilitySums) if is_classifier else as_regressor(made, "sklearn")
 
 
 def _tree(tree: Any, value: np.ndarray) -> ColumnTree:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sapwood.estimators.targets import LabelSets
+from sapwood.estimators.targets import MultiLabels
 from sapwood.importing.base import ImportedModelError, whole_model
 from sapwood.importing.builder import build_model, make_schema, whole_counts
 from sapwood.importing.estimators import as_classifier, as_ranker, as_regressor, loss_name
@@ -108,7 +108,7 @@ def read_document(document: dict[str, Any], classes: Any = None, best_iteration:
     if what == "classifier":
         return as_classifier(made, "xgboost", np.arange(max(2, n_outputs)) if classes is None else classes)
     if what == "labels":
-        return as_classifier(made, "xgboost", np.arange(n_outputs), LabelSets)
+        return as_classifier(made, "xgboost", np.arange(n_outputs), MultiLabels)
     return as_ranker(made, "xgboost") if what == "ranker" else as_regressor(made, "xgboost")
 
 

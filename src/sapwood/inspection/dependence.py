@@ -13,7 +13,7 @@ from sapwood.data.columns import Kind, Name
 from sapwood.data.tables import ArrayTable
 from sapwood.estimators.tables import table_like
 from sapwood.inspection.recursion import expected_raw, torn_feature
-from sapwood.runtime.threads import resolve_threads
+from sapwood.runtime.execution import Execution, local_execution
 
 METHODS = ("auto", "recursion", "brute")
 KINDS = ("average", "individual", "both")
@@ -80,7 +80,7 @@ def partial_dependence(
         if choice not in known:
             raise ValueError(f"{name}={choice!r} is unknown; choose from {', '.join(known)}")
     model = estimator.model_
-    table, n_threads = table_like(estimator, X, model.schema), resolve_threads(estimator.n_jobs)
+    table, execution = table_like(estimator, X, model.schema), local_execution(estimator.n_jobs)
     chosen = [find_feature(model.schema, one) for one in ([features] if isinstance(features, Name) else features)]
     raw = raw or model.link == "identity"
     if method == "recursion" and (kind != "average" or not raw):
@@ -95,7 +95,7 @@ def partial_dependence(
         average = expected_raw(model, points, np.array(chosen)).reshape(-1, *shape)
     else:
         found = np.stack(
-            [_predict(model, rows, chosen, point, raw, n_threads) for point in points], axis=-1
+            [_predict(model, rows, chosen, point, raw, execution) for point in points], axis=-1
         )  # (n_outputs, n_rows, n_points)
         average = found.mean(axis=1).reshape(-1, *shape) if kind != "individual" else None
         individual = found.reshape(*found.shape[:2], *shape) if kind != "average" else None
@@ -103,13 +103,13 @@ def partial_dependence(
     return Dependence([str(name) for name in named], list(map(_shown, grids, kinds)), average, individual, raw)
 
 
-def _predict(model: Any, rows: np.ndarray, features: list[int], point: np.ndarray, raw: bool, n_threads: int) -> np.ndarray:
+def _predict(model: Any, rows: np.ndarray, features: list[int], point: np.ndarray, raw: bool, execution: Execution) -> np.ndarray:
     """(n_outputs, n_rows): predictions with the features as they are at a point."""
     kept = rows[:, features]
     rows[:, features] = point
-    predicted = model.predict_raw(ArrayTable(rows), n_threads)
+    predicted = model.predict_raw(ArrayTable(rows), execution)
     rows[:, features] = kept
-    return (predicted if raw else model.apply_link(predicted, n_threads)).T
+    return (predicted if raw else model.apply_link(predicted, execution)).T
 
 
 def find_feature(schema: Any, feature: Name) -> int:

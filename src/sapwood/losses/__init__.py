@@ -20,7 +20,7 @@ from sapwood.losses.multinomial_focal import MultinomialFocal
 from sapwood.losses.poisson import Poisson
 from sapwood.losses.quantile import QuantileLoss
 from sapwood.losses.ranking import LambdaMart, ListwiseNdcg, Pairwise, RankingLoss
-from sapwood.losses.soft_labels import SharesLogLoss
+from sapwood.losses.soft_labels import SoftLabelLogLoss
 from sapwood.losses.squared import SquaredError
 from sapwood.losses.tweedie import Tweedie
 
@@ -43,11 +43,11 @@ REGRESSION: dict[str, type[Loss]] = {
 TWO_CLASSES: dict[str, type[Loss]] = {"log_loss": LogLoss, "focal": Focal}
 MORE_CLASSES: dict[str, type[Loss]] = {"log_loss": MultinomialLogLoss, "focal": MultinomialFocal}
 RANKING: dict[str, type[RankingLoss]] = {"lambdamart": LambdaMart, "pairwise": Pairwise, "xendcg": ListwiseNdcg}
-SHARES: dict[str, type[Loss]] = {"log_loss": SharesLogLoss}  # of more than two classes
-LOSSES = REGRESSION | RANKING | {loss.name: loss for table in (TWO_CLASSES, MORE_CLASSES, SHARES) for loss in table.values()}
+SOFT_LABELS: dict[str, type[Loss]] = {"log_loss": SoftLabelLogLoss}  # of more than two classes
+LOSSES = REGRESSION | RANKING | {loss.name: loss for table in (TWO_CLASSES, MORE_CLASSES, SOFT_LABELS) for loss in table.values()}
 
 # Names that earlier versions of scikit-learn used.
-OLDER_NAMES = {
+DEPRECATED_NAMES = {
     "least_squares": "squared_error",
     "least_absolute_deviation": "absolute_error",
     "auto": "log_loss",
@@ -57,12 +57,12 @@ OLDER_NAMES = {
 
 __all__ = [
     "CUSTOM",
+    "DEPRECATED_NAMES",
     "LOSSES",
     "MORE_CLASSES",
-    "OLDER_NAMES",
     "RANKING",
     "REGRESSION",
-    "SHARES",
+    "SOFT_LABELS",
     "TWO_CLASSES",
     "FunctionLoss",
     "LeafRows",

@@ -14,7 +14,8 @@ from sapwood.data.queries import Queries
 from sapwood.losses.leaf_rows import LeafRows
 from sapwood.losses.newton import newton
 from sapwood.runtime import kernels
-from sapwood.trees.gradients import Records, Scale
+from sapwood.runtime.execution import SERIAL, Execution
+from sapwood.trees.gradients import FixedGradients, GradientScale
 
 CUSTOM = "custom"  # the name in a model's file of a loss that is not registered
 LINKS = ("identity", "log", "logit", "softmax", "sorted")
@@ -134,20 +135,22 @@ class Loss:
         guess = np.zeros(self.n_outputs) if self.renews_leaves else self.guess(y, weight)
         return self.best_shift(y, np.zeros((self.n_outputs, len(y))), weight, guess)
 
-    def start(self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, n_threads: int = 1) -> np.ndarray:
+    def start(self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
         """(n_outputs,) float64: the constant with the least loss when added to an offset, (n_outputs, n_rows)."""
         if offset is None:
             return self.base_score(y, weight)
-        return self.best_shift(y, offset, weight, np.zeros(self.n_outputs), n_threads)
+        return self.best_shift(y, offset, weight, np.zeros(self.n_outputs), execution)
 
     def guess(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         """(n_outputs,) float64: where to look first for the best constant."""
         return np.full(self.n_outputs, raw_of(mean(y, weight), self.link) if y.ndim == 1 and self.n_outputs == 1 else 0.0)
 
-    def best_shift(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, start: np.ndarray, n_threads: int = 1) -> np.ndarray:
+    def best_shift(
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, start: np.ndarray, execution: Execution = SERIAL
+    ) -> np.ndarray:
         """(n_outputs,) float64: what to add to raw predictions for the least loss; by Newton's method, on exact sums."""
         if self.renews_leaves:
-            rows = LeafRows(y, raw, weight, np.zeros(len(y), dtype=np.uint32), 1, n_threads=n_threads)
+            rows = LeafRows(y, raw, weight, np.zeros(len(y), dtype=np.uint32), 1, execution=execution)
             return np.concatenate([self.leaf_values(replace(rows, output=k)) for k in range(self.n_outputs)])
         shift = start.astype(np.float64)
         longest = self.max_step
@@ -157,8 +160,8 @@ class Loss:
 
                 def derivatives(x: float, k: int = k) -> tuple[float, float]:
                     shift[k] = x
-                    both = self.weighted_gradients(y, raw + shift[:, None], weight, n_threads)
-                    gradient, hessian = (kernels.exact_sum(part[k], n_threads) for part in both)
+                    both = self.weighted_gradients(y, raw + shift[:, None], weight, execution)
+                    gradient, hessian = (kernels.exact_sum(part[k], execution.n_threads) for part in both)
                     return gradient, hessian
 
                 shift[k] = newton(derivatives, shift[k], longest)
@@ -167,14 +170,14 @@ class Loss:
         return shift
 
     def weighted_gradients(
-        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution
     ) -> tuple[np.ndarray, np.ndarray]:
         """Gradients and hessians, (n_outputs, n_rows) float64 each."""
         given = self.gradients(y, raw[0] if self.n_outputs == 1 else raw.T)
         gradients, hessians = (self._part(part, which, raw.shape) for part, which in zip(given, ("gradient", "hessian"), strict=True))
         return (gradients, hessians) if weight is None else (gradients * weight, hessians * weight)
 
-    def weighted_values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> np.ndarray:
+    def weighted_values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> np.ndarray:
         """(n_rows,) float64: the loss of each row times its weight."""
         values = np.ascontiguousarray(self.loss(y, raw[0] if self.n_outputs == 1 else raw.T), dtype=np.float64)
         if values.shape != y.shape[:1]:
@@ -190,23 +193,23 @@ class Loss:
         return np.ascontiguousarray(part.reshape(shape) if self.n_outputs == 1 else part.T)
 
     def records(
-        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int, headroom: float = 1.0
-    ) -> Iterator[Records]:
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution, headroom: float = 1.0
+    ) -> Iterator[FixedGradients]:
         """The fixed-point gradients and hessians of each output, with room for them to grow by a factor."""
         single = self.constant_hessian and weight is None
-        for k, (gradient, hessian) in enumerate(zip(*self.weighted_gradients(y, raw, weight, n_threads), strict=True)):
+        for k, (gradient, hessian) in enumerate(zip(*self.weighted_gradients(y, raw, weight, execution), strict=True)):
             if not hessian.min() >= 0 and not np.isnan(hessian).any():
                 row = int(hessian.argmin())
                 raise ValueError(
                     f"{type(self).__name__} gave a negative hessian, {hessian[row]:g} in row {row}: where the loss is not convex, let "
                     "something positive stand in for it (and set exact_hessian = False)"
                 )
-            scale = Scale.covering(
-                *self._finite(kernels.array_extent(gradient, hessian, n_threads)), constant_hessian=single, headroom=headroom
+            scale = GradientScale.covering(
+                *self._finite(kernels.array_extent(gradient, hessian, execution.n_threads)), constant_hessian=single, headroom=headroom
             )
-            out = Records(self._memory(self.n_outputs, len(y) * scale.record_size)[k], len(y), scale)
+            out = FixedGradients(self._memory(self.n_outputs, len(y) * scale.record_size)[k], len(y), scale)
             given = gradient, None if single else hessian
-            out.sums = kernels.array_records(*given, scale.gradient, scale.hessian, out.data, n_threads)
+            out.sums = kernels.array_records(*given, scale.gradient, scale.hessian, out.data, execution.n_threads)
             yield out
 
     def _memory(self, n_outputs: int, size: int) -> np.ndarray:
@@ -226,11 +229,11 @@ class Loss:
         """(n_leaves,) float64: the best step of each leaf for one of the outputs, where `renews_leaves`."""
         raise TypeError(f"{type(self).__name__} does not renew leaves")
 
-    def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> float:
+    def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
         """The weighted mean loss."""
-        values = self.weighted_values(y, raw, weight, n_threads)
-        total = float(len(y)) if weight is None else kernels.exact_sum(weight, n_threads)
-        return kernels.exact_sum(values, n_threads) / total
+        values = self.weighted_values(y, raw, weight, execution)
+        total = float(len(y)) if weight is None else kernels.exact_sum(weight, execution.n_threads)
+        return kernels.exact_sum(values, execution.n_threads) / total
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if not name.startswith("_kept")}

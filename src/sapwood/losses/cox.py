@@ -8,6 +8,7 @@ import numpy as np
 from sapwood.data.survival import signed_times
 from sapwood.losses.base import Loss
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import SERIAL, Execution
 
 LEAST_SUM = 2.0**-80  # of hazards: where all at risk are so much less so than others, sums have no digits left
 
@@ -70,21 +71,21 @@ class Cox(Loss):
     def base_score(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         return np.zeros(1)  # a constant changes nothing: all hazards are relative
 
-    def start(self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, n_threads: int = 1) -> np.ndarray:
+    def start(self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
         return np.zeros(1)
 
     def loss(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
-        return self.weighted_values(y, raw[None], None, 1)
+        return self.weighted_values(y, raw[None], None, SERIAL)
 
     def gradients(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        gradients, hessians = self.weighted_gradients(y, raw[None], None, 1)
+        gradients, hessians = self.weighted_gradients(y, raw[None], None, SERIAL)
         return gradients[0], hessians[0]
 
     def weighted_gradients(
-        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution
     ) -> tuple[np.ndarray, np.ndarray]:
         sets = self._sets(y)
-        weight, hazard, at_risk = self._at_risk(sets, raw, weight, n_threads)
+        weight, hazard, at_risk = self._at_risk(sets, raw, weight, execution)
         most = float(weight.max())
         events = sets.sums(weight / most * sets.event, at_risk=False) * most
         # From the earliest time on: a row is at risk at its own time and at all before.
@@ -93,18 +94,18 @@ class Cox(Loss):
         hessian = weight * np.maximum(hazard * share - hazard * hazard * square, 0.0)  # of so many rows of weight one
         return gradient[None], hessian[None]
 
-    def weighted_values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> np.ndarray:
+    def weighted_values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> np.ndarray:
         sets = self._sets(y)
-        weight, _, at_risk = self._at_risk(sets, raw, weight, n_threads)
+        weight, _, at_risk = self._at_risk(sets, raw, weight, execution)
         return np.where(sets.event, weight * (np.log(at_risk)[sets.group] - (raw[0] - raw[0].max())), 0.0)
 
     def _at_risk(
-        self, sets: RiskSets, raw: np.ndarray, weight: np.ndarray | None, n_threads: int
+        self, sets: RiskSets, raw: np.ndarray, weight: np.ndarray | None, execution: Execution
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weights, hazards relative to the largest, and their weighted sums at risk."""
         weight = np.ones(raw.shape[1]) if weight is None else weight
         hazard = (raw[0] - raw[0].max())[:, None]
-        kernels.apply_link("log", hazard, n_threads)  # not NumPy's exp, which differs between CPUs
+        kernels.apply_link("log", hazard, execution.n_threads)  # not NumPy's exp, which differs between CPUs
         most = weight.max()
         sums = sets.sums(weight / most * hazard[:, 0], at_risk=True)
         return weight, hazard[:, 0], np.maximum(sums, LEAST_SUM) * most

@@ -1,9 +1,9 @@
 from typing import ClassVar
 
-from sapwood.losses.compiled import KernelLoss
+from sapwood.losses.compiled import CompiledLoss
 
 
-class Expectile(KernelLoss):
+class Expectile(CompiledLoss):
     """w = expectile where raw < y, else 1 - expectile. loss = w * (raw - y)^2 / 2; gradient = w * (raw - y); hessian = w."""
 
     name = "expectile"

@@ -1,9 +1,9 @@
 import numpy as np
 
-from sapwood.losses.compiled import KernelLoss
+from sapwood.losses.compiled import CompiledLoss
 
 
-class Gamma(KernelLoss):
+class Gamma(CompiledLoss):
     """Positive amounts. loss = raw + y * exp(-raw); gradient = 1 - y * exp(-raw); hessian = y * exp(-raw)."""
 
     name = "gamma"

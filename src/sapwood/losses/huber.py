@@ -2,12 +2,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from sapwood.losses.compiled import KernelLoss
+from sapwood.losses.compiled import CompiledLoss
 from sapwood.losses.leaf_rows import LeafRows
 from sapwood.runtime import kernels
 
 
-class Huber(KernelLoss):
+class Huber(CompiledLoss):
     """d = raw - y. loss = d^2 / 2 where |d| <= delta, else delta * (|d| - delta / 2); gradient = d, at most delta.
 
     A one stands in for the second derivative, which is zero beyond delta. Leaf values are those with the least loss: where the gradients
@@ -27,5 +27,5 @@ class Huber(KernelLoss):
 
     def leaf_values(self, rows: LeafRows) -> np.ndarray:
         values, leaf = np.empty(rows.n_leaves), rows.leaf.astype(np.uint32, copy=False)
-        kernels.leaf_huber(leaf, rows.y, rows.raw[0], rows.weight, float(self.huber_delta), values, rows.n_threads)
+        kernels.leaf_huber(leaf, rows.y, rows.raw[0], rows.weight, float(self.huber_delta), values, rows.execution.n_threads)
         return values

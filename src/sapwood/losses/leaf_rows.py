@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sapwood.runtime.execution import SERIAL, Execution
+
 
 @dataclass(frozen=True)
 class LeafRows:
@@ -19,7 +21,7 @@ class LeafRows:
     leaf : (n_rows,) unsigned integers: the leaf of each row
     n_leaves : how many there are; the value of one without rows is 0
     output : the one whose values are sought
-    n_threads : how many a kernel may use
+    execution : how many a kernel may use
     """
 
     y: np.ndarray
@@ -28,4 +30,4 @@ class LeafRows:
     leaf: np.ndarray
     n_leaves: int
     output: int = 0
-    n_threads: int = 1
+    execution: Execution = SERIAL

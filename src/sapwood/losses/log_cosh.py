@@ -1,7 +1,7 @@
-from sapwood.losses.compiled import KernelLoss
+from sapwood.losses.compiled import CompiledLoss
 
 
-class LogCosh(KernelLoss):
+class LogCosh(CompiledLoss):
     """d = raw - y. loss = log(cosh(d)); gradient = tanh(d).
 
     The second derivative, 1 - tanh(d)^2, vanishes for outliers, and Newton's step with it would be far too long. tanh(d) / d stands in: the

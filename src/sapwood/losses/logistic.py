@@ -1,9 +1,9 @@
 import numpy as np
 
-from sapwood.losses.compiled import KernelLoss
+from sapwood.losses.compiled import CompiledLoss
 
 
-class LogLoss(KernelLoss):
+class LogLoss(CompiledLoss):
     """Two classes, y in [0, 1], p = 1 / (1 + exp(-raw)). loss = log(1 + exp(raw)) - y * raw; gradient = p - y; hessian = p * (1 - p)."""
 
     name = "log_loss"

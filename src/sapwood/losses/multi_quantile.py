@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 from sapwood.data.checks import check_numbers
-from sapwood.losses.multi_output import SeveralOutputs, Target
+from sapwood.losses.multi_output import MultiOutputLoss, OutputTargets
 from sapwood.losses.quantile import QuantileLoss
+from sapwood.runtime.execution import Execution
 
 
-class Quantiles(SeveralOutputs):
+class MultiQuantileLoss(MultiOutputLoss):
     """Several quantiles of one target at once: an output for each, ascending, with the quantile loss of its own level.
 
     They cannot cross: the link sorts each row's predictions. This is never worse. Let a < b be two levels whose predictions u > v are the
@@ -32,9 +33,9 @@ class Quantiles(SeveralOutputs):
     def check_targets(self, y: np.ndarray) -> None:
         self.parts[0].check_targets(y)
 
-    def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> float:
+    def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
         """The mean over quantiles of each one's mean loss, as they are predicted."""
-        return super().mean(y, np.sort(raw, axis=0), weight, n_threads)
+        return super().mean(y, np.sort(raw, axis=0), weight, execution)
 
-    def _split(self, y: np.ndarray, weight: np.ndarray | None) -> list[Target]:
-        return [Target(y, weight)] * self.n_outputs
+    def _split(self, y: np.ndarray, weight: np.ndarray | None) -> list[OutputTargets]:
+        return [OutputTargets(y, weight)] * self.n_outputs

@@ -5,10 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from sapwood.losses.base import Loss
-from sapwood.trees.gradients import Records
+from sapwood.runtime.execution import SERIAL, Execution
+from sapwood.trees.gradients import FixedGradients
 
 
-class EachLabel(Loss):
+class MultiLabelLoss(Loss):
     """Labels of which a row may have any number: y is (n_rows, n_labels) of zeros and ones, and each column has a loss of its own, for two
     classes. The whole is their mean."""
 
@@ -25,28 +26,28 @@ class EachLabel(Loss):
     def base_score(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
         return np.concatenate([part.base_score(column, weight) for part, column in self._columns(y)])
 
-    def start(self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, n_threads: int = 1) -> np.ndarray:
+    def start(self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
         if offset is None:
             return self.base_score(y, weight)
         return np.concatenate(
-            [part.start(column, weight, offset[k : k + 1], n_threads) for k, (part, column) in enumerate(self._columns(y))]
+            [part.start(column, weight, offset[k : k + 1], execution) for k, (part, column) in enumerate(self._columns(y))]
         )
 
     def weighted_gradients(
-        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution
     ) -> tuple[np.ndarray, np.ndarray]:
-        found = [part.weighted_gradients(column, raw[k : k + 1], weight, n_threads) for k, (part, column) in enumerate(self._columns(y))]
+        found = [part.weighted_gradients(column, raw[k : k + 1], weight, execution) for k, (part, column) in enumerate(self._columns(y))]
         gradients, hessians = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return gradients, hessians
 
     def records(
-        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int, headroom: float = 1.0
-    ) -> Iterator[Records]:
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution, headroom: float = 1.0
+    ) -> Iterator[FixedGradients]:
         for k, (part, column) in enumerate(self._columns(y)):
-            yield from part.records(column, raw[k : k + 1], weight, n_threads, headroom)
+            yield from part.records(column, raw[k : k + 1], weight, execution, headroom)
 
-    def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> float:
-        means = [part.mean(column, raw[k : k + 1], weight, n_threads) for k, (part, column) in enumerate(self._columns(y))]
+    def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
+        means = [part.mean(column, raw[k : k + 1], weight, execution) for k, (part, column) in enumerate(self._columns(y))]
         return sum(means) / len(means)
 
     def _columns(self, y: np.ndarray) -> Iterator[tuple[Loss, np.ndarray]]:

@@ -7,7 +7,8 @@ import numpy as np
 
 from sapwood.losses.base import EPSILON, Loss, mean
 from sapwood.runtime import kernels
-from sapwood.trees.gradients import Records, Scale
+from sapwood.runtime.execution import SERIAL, Execution
+from sapwood.trees.gradients import FixedGradients, GradientScale
 
 MOST_TURNS, CLOSE = 200, 1e-12  # of iterative scaling
 DESCRIBING = 8  # classes whose shares describe the levels of a category, the most frequent ones
@@ -35,12 +36,14 @@ class MultinomialLogLoss(Loss):
         logs = [math.log(share) for share in self._means(self.shares(y), weight)]
         return np.array(logs) - math.fsum(logs) / self.n_outputs
 
-    def best_shift(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, start: np.ndarray, n_threads: int = 1) -> np.ndarray:
+    def best_shift(
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, start: np.ndarray, execution: Execution = SERIAL
+    ) -> np.ndarray:
         """By iterative scaling: each class is raised by as much as it is too rare."""
         wanted = self._means(self.shares(y), weight)
         shift = start.astype(np.float64)
         for _ in range(MOST_TURNS):
-            found = self._means(probabilities(raw + shift[:, None], n_threads), weight)
+            found = self._means(probabilities(raw + shift[:, None], execution), weight)
             step = np.array([math.log(a / b) for a, b in zip(wanted, found, strict=True)])
             shift += step
             if np.abs(step).max() < CLOSE:
@@ -51,42 +54,42 @@ class MultinomialLogLoss(Loss):
         return [min(max(mean(part, weight), EPSILON), 1 - EPSILON) for part in np.ascontiguousarray(shares)]
 
     def records(
-        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int, headroom: float = 1.0
-    ) -> Iterator[Records]:
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution, headroom: float = 1.0
+    ) -> Iterator[FixedGradients]:
         most = 1.0 if weight is None else float(weight.max())
-        scale = Scale.covering(self.bounds[0] * most, self.bounds[1] * most, headroom=headroom)
+        scale = GradientScale.covering(self.bounds[0] * most, self.bounds[1] * most, headroom=headroom)
         planes = self._memory(self.n_outputs, len(y) * scale.record_size)
         parts = []
         step = max(1, AT_ONCE // self.n_outputs)
         for first in range(0, len(y), step):
             last = min(len(y), first + step)
-            parts.append(kernels.softmax_records(y, raw, weight, scale.gradient, scale.hessian, planes, first, last, n_threads))
+            parts.append(kernels.softmax_records(y, raw, weight, scale.gradient, scale.hessian, planes, first, last, execution.n_threads))
         sums = np.array(parts, dtype=object).sum(axis=0)  # of Python's own integers
         for data, output_sums in zip(planes, sums, strict=True):
-            yield Records(data, len(y), scale, tuple(output_sums))
+            yield FixedGradients(data, len(y), scale, tuple(output_sums))
 
     def loss(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
-        return self.weighted_values(y, np.ascontiguousarray(raw.T), None, 1)
+        return self.weighted_values(y, np.ascontiguousarray(raw.T), None, SERIAL)
 
     def gradients(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        gradients, hessians = self.weighted_gradients(y, np.ascontiguousarray(raw.T), None, 1)
+        gradients, hessians = self.weighted_gradients(y, np.ascontiguousarray(raw.T), None, SERIAL)
         return gradients.T, hessians.T
 
     def weighted_gradients(
-        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution
     ) -> tuple[np.ndarray, np.ndarray]:
-        p = probabilities(raw, n_threads)
+        p = probabilities(raw, execution)
         gradients, hessians = p - self.shares(y), p * (1 - p)
         return (gradients, hessians) if weight is None else (gradients * weight, hessians * weight)
 
-    def weighted_values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> np.ndarray:
+    def weighted_values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> np.ndarray:
         values = np.empty(len(y))
-        kernels.softmax_values(y, raw, weight, values, n_threads)
+        kernels.softmax_values(y, raw, weight, values, execution.n_threads)
         return values
 
 
-def probabilities(raw: np.ndarray, n_threads: int) -> np.ndarray:
+def probabilities(raw: np.ndarray, execution: Execution) -> np.ndarray:
     """The softmax of (n_outputs, n_rows) raw predictions, in the same shape."""
     p = np.array(raw.T, order="C")
-    kernels.apply_link("softmax", p, n_threads)
+    kernels.apply_link("softmax", p, execution.n_threads)
     return np.ascontiguousarray(p.T)

@@ -7,6 +7,7 @@ import numpy as np
 from sapwood.losses.base import EPSILON, Loss
 from sapwood.losses.multinomial import MultinomialLogLoss, probabilities
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import SERIAL
 
 
 class MultinomialFocal(Loss):
@@ -36,7 +37,7 @@ class MultinomialFocal(Loss):
         return (1 - np.exp(-nll)) ** self.focal_gamma * nll
 
     def gradients(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        p, gamma = probabilities(raw.T, 1).T, self.focal_gamma
+        p, gamma = probabilities(raw.T, SERIAL).T, self.focal_gamma
         hit = y[:, None] == np.arange(self.n_outputs)
         t = p[hit]
         rest = np.maximum(1 - t, EPSILON)

@@ -1,9 +1,9 @@
 import numpy as np
 
-from sapwood.losses.compiled import KernelLoss
+from sapwood.losses.compiled import CompiledLoss
 
 
-class Poisson(KernelLoss):
+class Poisson(CompiledLoss):
     """Counts. loss = exp(raw) - y * raw; gradient = exp(raw) - y; hessian = exp(raw)."""
 
     name = "poisson"

@@ -2,12 +2,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from sapwood.losses.compiled import KernelLoss
+from sapwood.losses.compiled import CompiledLoss
 from sapwood.losses.leaf_rows import LeafRows
 from sapwood.runtime import kernels
 
 
-class QuantileLoss(KernelLoss):
+class QuantileLoss(CompiledLoss):
     """d = y - raw. loss = quantile * d where d > 0, else (quantile - 1) * d; the best step of a leaf is the quantile of its residuals.
 
     There is no second derivative: a one stands in for it.
@@ -26,5 +26,5 @@ class QuantileLoss(KernelLoss):
 
     def leaf_values(self, rows: LeafRows) -> np.ndarray:
         values, leaf = np.empty(rows.n_leaves), rows.leaf.astype(np.uint32, copy=False)
-        kernels.leaf_quantiles(leaf, rows.y, rows.raw[0], rows.weight, self.quantile, values, rows.n_threads)
+        kernels.leaf_quantiles(leaf, rows.y, rows.raw[0], rows.weight, self.quantile, values, rows.execution.n_threads)
         return values

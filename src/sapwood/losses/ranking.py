@@ -11,6 +11,7 @@ from sapwood.data.queries import Queries
 from sapwood.losses.base import Loss
 from sapwood.metrics import ranking as measures
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import SERIAL, Execution
 
 MEASURES = {"ndcg": 0, "map": 1, "mrr": 2}  # the kernel's numbers
 PAIRWISE = 3
@@ -53,32 +54,34 @@ class RankingLoss(Loss):
     def check_targets(self, y: np.ndarray) -> None:
         measures.gains(y, self.label_gain)
 
-    def best_shift(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, start: np.ndarray, n_threads: int = 1) -> np.ndarray:
+    def best_shift(
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, start: np.ndarray, execution: Execution = SERIAL
+    ) -> np.ndarray:
         return np.zeros(1)  # only differences within a query matter
 
     def weighted_gradients(
-        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution
     ) -> tuple[np.ndarray, np.ndarray]:
         if self._floats is None:
             self._floats = np.empty((2, 1, len(y)))
         gradient, hessian = self._floats
-        gain, unit = self._gains(y, n_threads)
-        self._finite(self._gradients(RankedRows(gain, raw[0], weight, self.queries.begin, unit), (gradient[0], hessian[0]), n_threads))
+        gain, unit = self._gains(y, execution)
+        self._finite(self._gradients(RankedRows(gain, raw[0], weight, self.queries.begin, unit), (gradient[0], hessian[0]), execution))
         return gradient, hessian
 
-    def _gradients(self, rows: RankedRows, out: tuple[np.ndarray, np.ndarray], n_threads: int) -> tuple[float, float]:
+    def _gradients(self, rows: RankedRows, out: tuple[np.ndarray, np.ndarray], execution: Execution) -> tuple[float, float]:
         """Fill (n_rows,) arrays of gradients and hessians; return the largest of both."""
         raise TypeError(f"{type(self).__name__} has no gradients")
 
-    def _gains(self, y: np.ndarray, n_threads: int) -> tuple[np.ndarray, np.ndarray]:
+    def _gains(self, y: np.ndarray, execution: Execution) -> tuple[np.ndarray, np.ndarray]:
         """What each row gains, (n_rows,), and what a query's changes are multiplied by, (n_queries,). They are kept."""
         if self._known is None or self._known[0] is not y:
-            self._known = y, self._prepare(y, n_threads)
+            self._known = y, self._prepare(y, execution)
         return self._known[1]
 
     _known: tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None = None
 
-    def _prepare(self, y: np.ndarray, n_threads: int) -> tuple[np.ndarray, np.ndarray]:
+    def _prepare(self, y: np.ndarray, execution: Execution) -> tuple[np.ndarray, np.ndarray]:
         return measures.gains(y, self.label_gain), np.ones(self.queries.n_queries)
 
 
@@ -96,24 +99,24 @@ class LambdaMart(RankingLoss):
         super().__init__(label_gain)
         self.metric, self.truncation, self.normalize = metric, truncation, normalize
 
-    def _prepare(self, y: np.ndarray, n_threads: int) -> tuple[np.ndarray, np.ndarray]:
+    def _prepare(self, y: np.ndarray, execution: Execution) -> tuple[np.ndarray, np.ndarray]:
         gain = measures.gains(y, self.label_gain)
         if self.metric == "ndcg":
-            best = measures.best_dcg(gain, self.queries, self.truncation, n_threads)
+            best = measures.best_dcg(gain, self.queries, self.truncation, execution)
             return gain, np.divide(1.0, best, out=np.zeros(len(best)), where=best > 0)
         relevant = (y > 0).astype(np.float64)
         n_relevant = self.queries.sums(relevant) if self.metric == "map" else np.ones(self.queries.n_queries)
         return relevant, np.divide(1.0, n_relevant, out=np.zeros(len(n_relevant)), where=n_relevant > 0)
 
-    def _gradients(self, rows: RankedRows, out: tuple[np.ndarray, np.ndarray], n_threads: int) -> tuple[float, float]:
-        return kernels.pair_gradients(MEASURES[self.metric], *rows, self.truncation, 1.0, self.normalize, *out, n_threads)
+    def _gradients(self, rows: RankedRows, out: tuple[np.ndarray, np.ndarray], execution: Execution) -> tuple[float, float]:
+        return kernels.pair_gradients(MEASURES[self.metric], *rows, self.truncation, 1.0, self.normalize, *out, execution.n_threads)
 
-    def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> float:
+    def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
         """1 - the measure of the first `truncation` rows: the pairs' gradients have no loss of their own."""
         args = y, raw[0], self.queries, weight, self.truncation
         if self.metric == "ndcg":
-            return 1.0 - measures.ndcg(*args, self.label_gain, n_threads)
-        return 1.0 - (measures.average_precision if self.metric == "map" else measures.reciprocal_rank)(*args, n_threads)
+            return 1.0 - measures.ndcg(*args, self.label_gain, execution)
+        return 1.0 - (measures.average_precision if self.metric == "map" else measures.reciprocal_rank)(*args, execution)
 
 
 class Pairwise(RankingLoss):
@@ -125,7 +128,7 @@ class Pairwise(RankingLoss):
 
     name = "pairwise"
 
-    def _prepare(self, y: np.ndarray, n_threads: int) -> tuple[np.ndarray, np.ndarray]:
+    def _prepare(self, y: np.ndarray, execution: Execution) -> tuple[np.ndarray, np.ndarray]:
         _, level = np.unique(y, return_inverse=True)
         counts = np.bincount(self.queries.of_row * (level.max() + 1) + level, minlength=self.queries.n_queries * (level.max() + 1))
         same = (counts.reshape(self.queries.n_queries, -1).astype(np.float64) ** 2).sum(axis=1)
@@ -133,14 +136,14 @@ class Pairwise(RankingLoss):
         n_pairs = (sizes**2 - same) / 2
         return y, np.divide(sizes, n_pairs, out=np.zeros(len(sizes)), where=n_pairs > 0)
 
-    def _gradients(self, rows: RankedRows, out: tuple[np.ndarray, np.ndarray], n_threads: int) -> tuple[float, float]:
-        return kernels.pair_gradients(PAIRWISE, *rows, len(rows.raw), 1.0, False, *out, n_threads)
+    def _gradients(self, rows: RankedRows, out: tuple[np.ndarray, np.ndarray], execution: Execution) -> tuple[float, float]:
+        return kernels.pair_gradients(PAIRWISE, *rows, len(rows.raw), 1.0, False, *out, execution.n_threads)
 
-    def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> float:
-        gain, unit = self._gains(y, n_threads)
+    def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
+        gain, unit = self._gains(y, execution)
         values = np.empty(len(unit))
-        kernels.pair_values(gain, raw[0], self.queries.begin, unit, 1.0, values, n_threads)
-        return self.queries.mean(values / self.queries.sizes, weight, n_threads)
+        kernels.pair_values(gain, raw[0], self.queries.begin, unit, 1.0, values, execution.n_threads)
+        return self.queries.mean(values / self.queries.sizes, weight, execution)
 
 
 class ListwiseNdcg(RankingLoss):
@@ -153,12 +156,12 @@ class ListwiseNdcg(RankingLoss):
     def before_round(self, key: int) -> None:
         self._key = key
 
-    def _gradients(self, rows: RankedRows, out: tuple[np.ndarray, np.ndarray], n_threads: int) -> tuple[float, float]:
+    def _gradients(self, rows: RankedRows, out: tuple[np.ndarray, np.ndarray], execution: Execution) -> tuple[float, float]:
         target = rows.gain + 1.0 - kernels.hash_rows(len(rows.gain), self._key) * 2.0**-32
-        return kernels.listwise_gradients(*rows._replace(gain=target), *out, n_threads)
+        return kernels.listwise_gradients(*rows._replace(gain=target), *out, execution.n_threads)
 
-    def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> float:
-        gain, unit = self._gains(y, n_threads)
+    def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
+        gain, unit = self._gains(y, execution)
         values = np.empty(len(unit))
-        kernels.listwise_values(gain + 1.0 - self.expected, raw[0], self.queries.begin, unit, values, n_threads)
-        return self.queries.mean(values, weight, n_threads)
+        kernels.listwise_values(gain + 1.0 - self.expected, raw[0], self.queries.begin, unit, values, execution.n_threads)
+        return self.queries.mean(values, weight, execution)

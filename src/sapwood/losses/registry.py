@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from sapwood.losses import CUSTOM, LOSSES, OLDER_NAMES, FunctionLoss, Loss
+from sapwood.losses import CUSTOM, DEPRECATED_NAMES, LOSSES, FunctionLoss, Loss
 from sapwood.losses.base import LINKS
 
 REGISTERED: dict[str, Callable[[], Loss]] = {}
@@ -38,7 +38,7 @@ def register_loss(name: str, loss: Callable[[], Loss]) -> None:
     """
     if not isinstance(name, str) or not is_name(name):
         raise ValueError(f"a loss's name must be a word of at most 64 letters, digits, '_', '-' and '.'; got {name!r}")
-    if name in LOSSES or name in OLDER_NAMES or name == CUSTOM:
+    if name in LOSSES or name in DEPRECATED_NAMES or name == CUSTOM:
         raise ValueError(f"{name!r} is the name of a loss that is built in; choose another")
     made = loss() if callable(loss) else loss
     if not isinstance(made, Loss):
@@ -61,7 +61,7 @@ def find_loss(choice: Any, table: Mapping[str, type[Loss]], settings: Any, n_out
     n_outputs, link : of a function, which cannot say them itself
     """
     if isinstance(choice, str):
-        name = OLDER_NAMES.get(choice, choice)
+        name = DEPRECATED_NAMES.get(choice, choice)
         if name in table:
             cls = table[name]
             return cls(n_outputs, **{setting: getattr(settings, setting) for setting in cls.settings})

@@ -7,9 +7,10 @@ import numpy as np
 from sapwood.losses.base import Loss
 from sapwood.losses.multinomial import MultinomialLogLoss
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
 
 
-class SharesLogLoss(MultinomialLogLoss):
+class SoftLabelLogLoss(MultinomialLogLoss):
     """K classes of which a row has a share each: y is (n_rows, K) and sums up to one, p = softmax(raw).
 
     loss = -sum(y_k * log p_k); gradient_k = p_k - y_k; hessian_k = p_k * (1 - p_k).
@@ -29,10 +30,10 @@ class SharesLogLoss(MultinomialLogLoss):
     def shares(self, y: np.ndarray) -> np.ndarray:
         return y.T
 
-    def weighted_values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, n_threads: int) -> np.ndarray:
+    def weighted_values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> np.ndarray:
         values = np.zeros(len(y))
         for k in range(self.n_outputs):
             own = np.empty(len(y))
-            kernels.softmax_values(np.full(len(y), float(k)), raw, weight, own, n_threads)
+            kernels.softmax_values(np.full(len(y), float(k)), raw, weight, own, execution.n_threads)
             values += y[:, k] * own
         return values

@@ -1,7 +1,7 @@
-from sapwood.losses.compiled import KernelLoss
+from sapwood.losses.compiled import CompiledLoss
 
 
-class SquaredError(KernelLoss):
+class SquaredError(CompiledLoss):
     """loss = (raw - y)^2 / 2; gradient = raw - y; hessian = 1."""
 
     name = "squared_error"

@@ -2,10 +2,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from sapwood.losses.compiled import KernelLoss
+from sapwood.losses.compiled import CompiledLoss
 
 
-class Tweedie(KernelLoss):
+class Tweedie(CompiledLoss):
     """Amounts, many of them zero; p = power, between 1 (poisson) and 2 (gamma).
 
     loss = exp((2 - p) raw) / (2 - p) + y exp((1 - p) raw) / (p - 1); gradient = exp((2 - p) raw) - y exp((1 - p) raw);

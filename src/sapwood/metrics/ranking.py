@@ -13,6 +13,7 @@ import numpy as np
 
 from sapwood.data.queries import Queries
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import SERIAL, Execution
 
 NDCG, MAP, MRR = range(3)  # the kernel's numbers
 ALL_RANKS = 1 << 40
@@ -20,33 +21,37 @@ MOST_RELEVANT = 31  # a gain of 2^31 - 1
 
 
 def ndcg(
-    y: Any, scores: Any, queries: Queries, weight: Any = None, k: int | None = None, label_gain: Any = None, n_threads: int = 1
+    y: Any, scores: Any, queries: Queries, weight: Any = None, k: int | None = None, label_gain: Any = None, execution: Execution = SERIAL
 ) -> float:
     """Normalised discounted cumulative gain of the first k rows of each query, mean over queries."""
     gain = gains(np.asarray(y, dtype=np.float64), label_gain)
-    return queries.mean(ndcg_of_queries(gain, np.ascontiguousarray(scores, dtype=np.float64), queries, k, n_threads), weight, n_threads)
+    return queries.mean(ndcg_of_queries(gain, np.ascontiguousarray(scores, dtype=np.float64), queries, k, execution), weight, execution)
 
 
-def average_precision(y: Any, scores: Any, queries: Queries, weight: Any = None, k: int | None = None, n_threads: int = 1) -> float:
+def average_precision(
+    y: Any, scores: Any, queries: Queries, weight: Any = None, k: int | None = None, execution: Execution = SERIAL
+) -> float:
     """MAP@k: the precision at each relevant row (y > 0) among the first k, over min(k, relevant rows); mean over queries."""
-    return _of_relevant(MAP, y, scores, queries, weight, k, n_threads)
+    return _of_relevant(MAP, y, scores, queries, weight, k, execution)
 
 
-def reciprocal_rank(y: Any, scores: Any, queries: Queries, weight: Any = None, k: int | None = None, n_threads: int = 1) -> float:
+def reciprocal_rank(
+    y: Any, scores: Any, queries: Queries, weight: Any = None, k: int | None = None, execution: Execution = SERIAL
+) -> float:
     """MRR@k: one over the rank of the first relevant row (y > 0), 0 past k; mean over queries."""
-    return _of_relevant(MRR, y, scores, queries, weight, k, n_threads)
+    return _of_relevant(MRR, y, scores, queries, weight, k, execution)
 
 
-def ndcg_of_queries(gain: np.ndarray, scores: np.ndarray, queries: Queries, k: int | None, n_threads: int) -> np.ndarray:
+def ndcg_of_queries(gain: np.ndarray, scores: np.ndarray, queries: Queries, k: int | None, execution: Execution) -> np.ndarray:
     """(n_queries,) float64."""
-    best = _values(NDCG, gain, gain, queries, k, n_threads)
-    found = _values(NDCG, gain, scores, queries, k, n_threads)
+    best = _values(NDCG, gain, gain, queries, k, execution)
+    found = _values(NDCG, gain, scores, queries, k, execution)
     return np.divide(found, best, out=np.ones(queries.n_queries), where=best > 0)
 
 
-def best_dcg(gain: np.ndarray, queries: Queries, k: int | None, n_threads: int) -> np.ndarray:
+def best_dcg(gain: np.ndarray, queries: Queries, k: int | None, execution: Execution) -> np.ndarray:
     """(n_queries,) float64: the discounted gain of the best order."""
-    return _values(NDCG, gain, gain, queries, k, n_threads)
+    return _values(NDCG, gain, gain, queries, k, execution)
 
 
 def gains(y: np.ndarray, label_gain: Any = None, name: str = "y") -> np.ndarray:
@@ -63,14 +68,14 @@ def gains(y: np.ndarray, label_gain: Any = None, name: str = "y") -> np.ndarray:
     return np.ldexp(1.0, whole.astype(np.int32)) - 1.0 if label_gain is None else np.asarray(label_gain, dtype=np.float64)[whole]
 
 
-def _of_relevant(measure: int, y: Any, scores: Any, queries: Queries, weight: Any, k: int | None, n_threads: int) -> float:
+def _of_relevant(measure: int, y: Any, scores: Any, queries: Queries, weight: Any, k: int | None, execution: Execution) -> float:
     relevant = (np.asarray(y) > 0).astype(np.float64)
-    found = _values(measure, relevant, np.ascontiguousarray(scores, dtype=np.float64), queries, k, n_threads)
+    found = _values(measure, relevant, np.ascontiguousarray(scores, dtype=np.float64), queries, k, execution)
     found[queries.sums(relevant) == 0] = 1.0
-    return queries.mean(found, weight, n_threads)
+    return queries.mean(found, weight, execution)
 
 
-def _values(measure: int, gain: np.ndarray, scores: np.ndarray, queries: Queries, k: int | None, n_threads: int) -> np.ndarray:
+def _values(measure: int, gain: np.ndarray, scores: np.ndarray, queries: Queries, k: int | None, execution: Execution) -> np.ndarray:
     out = np.empty(queries.n_queries)
-    kernels.rank_values(measure, gain, scores, queries.begin, k or ALL_RANKS, out, n_threads)
+    kernels.rank_values(measure, gain, scores, queries.begin, k or ALL_RANKS, out, execution.n_threads)
     return out

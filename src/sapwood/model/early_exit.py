@@ -6,11 +6,14 @@ import numpy as np
 
 from sapwood.data.tables import Table
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
 
 ROUNDS_AT_ONCE = 10  # between two looks at a row
 
 
-def add_until_sure(table: Table, scorer: kernels.Scorer, raw: np.ndarray, trees: range, link: str, margin: float, n_threads: int) -> None:
+def add_until_sure(
+    table: Table, scorer: kernels.Scorer, raw: np.ndarray, trees: range, link: str, margin: float, execution: Execution
+) -> None:
     """Add trees to raw predictions, (n_rows, n_outputs), until a row's lead is at least the margin. Each row is on its own, so the answer
     does not depend on which others come with it. The range of trees has whole rounds for its steps."""
     some = ROUNDS_AT_ONCE * trees.step
@@ -18,7 +21,7 @@ def add_until_sure(table: Table, scorer: kernels.Scorer, raw: np.ndarray, trees:
         features, out = table.dense(block), raw[block]
         rows, own = np.arange(len(out)), out.copy()  # those in doubt, and their raw predictions
         for first in range(trees.start, trees.stop, some):
-            scorer.add(features, first, min(first + some, trees.stop), own, n_threads)
+            scorer.add(features, first, min(first + some, trees.stop), own, execution.n_threads)
             out[rows] = own
             doubtful = lead(own, link) < margin
             if not doubtful.all():

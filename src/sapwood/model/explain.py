@@ -10,6 +10,7 @@ import numpy as np
 from sapwood.data.reading import read_any
 from sapwood.data.tables import Table
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
 
 if TYPE_CHECKING:
     from sapwood.model.model import Model
@@ -73,27 +74,27 @@ class TreeExplainer:
         if model.n_trees:
             self.kernel = kernels.Explainer(model.scorer(), model.arrays()["count"], player, len(self.players))
 
-    def values(self, table: Table, n_threads: int) -> tuple[np.ndarray, np.ndarray]:
+    def values(self, table: Table, execution: Execution) -> tuple[np.ndarray, np.ndarray]:
         """Shapley values, (n_rows, n_columns, n_outputs), and base values, (n_rows, n_outputs)."""
         n, k = len(self.players), self.model.n_outputs
         out = np.zeros((table.n_rows, k * (n + 1)))
         for rows in _blocks(table, VALUE_ROWS):
             x = self._dense(table, rows)
             if self.kernel is not None and self.background is None:
-                self.kernel.add(x, 0, self.n_trees, out[rows], n_threads)
+                self.kernel.add(x, 0, self.n_trees, out[rows], execution.n_threads)
             elif self.kernel is not None:
-                self.kernel.add_against(x, self.background, 0, self.n_trees, out[rows], n_threads)
+                self.kernel.add_against(x, self.background, 0, self.n_trees, out[rows], execution.n_threads)
         by_output = out.reshape(table.n_rows, k, n + 1)
         return self._of_columns(by_output[:, :, :n].transpose(0, 2, 1), 1), by_output[:, :, n] + self.model.base_score
 
-    def interactions(self, table: Table, n_threads: int) -> tuple[np.ndarray, np.ndarray]:
+    def interactions(self, table: Table, execution: Execution) -> tuple[np.ndarray, np.ndarray]:
         """Interaction values, (n_rows, n_columns, n_columns, n_outputs), which add up to the Shapley values; and base values."""
         n, k = len(self.players), self.model.n_outputs
-        values, base = self.values(table, n_threads)
+        values, base = self.values(table, execution)
         out = np.zeros((table.n_rows, k * n * n))
         for rows in _blocks(table, max(1, PAIR_NUMBERS // (k * n * n))):
             if self.kernel is not None:
-                self.kernel.add_pairs(self._dense(table, rows), 0, self.n_trees, out[rows], n_threads)
+                self.kernel.add_pairs(self._dense(table, rows), 0, self.n_trees, out[rows], execution.n_threads)
         pairs = self._of_columns(self._of_columns(out.reshape(table.n_rows, k, n, n).transpose(0, 2, 3, 1), 1), 2)
         own = np.arange(pairs.shape[1])
         pairs[:, own, own] = 0.0

@@ -21,7 +21,7 @@ from sapwood.model import file, readable
 from sapwood.model.early_exit import add_until_sure
 from sapwood.model.rounds import Rounds, first_and_last
 from sapwood.runtime import kernels
-from sapwood.runtime.threads import resolve_threads, threads_for
+from sapwood.runtime.execution import Execution, local_execution, prediction_execution
 from sapwood.trees.tree import Tree
 
 IMPORTANCES = ("gain", "split", "cover")
@@ -171,42 +171,42 @@ class Model:
             Of two classes, the probability of the second.
         """
         table = read_table(X, self.schema)
-        n_threads = threads_for(table.n_rows, n_jobs)
-        out = self.predict_raw(table, n_threads, rounds)
+        execution = prediction_execution(table.n_rows, n_jobs)
+        out = self.predict_raw(table, execution, rounds)
         if not raw:
-            out = self.apply_link(out, n_threads)
+            out = self.apply_link(out, execution)
         return out[:, 0] if out.shape[1] == 1 else out
 
     def apply(self, X: Any, *, rounds: Rounds = None, n_jobs: int | None = None) -> np.ndarray:
         """(n_rows, n_rounds) int32: the leaf that each row reaches, as the number of its node in the tree; (n_rows, n_rounds,
         trees_per_round) where a round has several trees."""
-        return self.leaves(read_table(X, self.schema), resolve_threads(n_jobs), rounds)
+        return self.leaves(read_table(X, self.schema), local_execution(n_jobs), rounds)
 
-    def predict_raw(self, table: Table, n_threads: int, rounds: Rounds = None, early_exit: float | None = None) -> np.ndarray:
+    def predict_raw(self, table: Table, execution: Execution, rounds: Rounds = None, early_exit: float | None = None) -> np.ndarray:
         """(n_rows, n_outputs) float64. With `early_exit` a row takes no more rounds once its class leads by that much."""
         raw, (first, last) = self._start(table.n_rows), self._range(rounds)
         if early_exit is None:
-            return self._add_rounds(table, raw, first, last, n_threads)
+            return self._add_rounds(table, raw, first, last, execution)
         if self.n_trees:
             k = self.trees_per_round
             trees = range(first * k, last * k, k)
-            add_until_sure(self.encoding.apply(table), self.scorer(), raw, trees, self.link, early_exit, n_threads)
+            add_until_sure(self.encoding.apply(table), self.scorer(), raw, trees, self.link, early_exit, execution)
         return raw
 
-    def leaves(self, table: Table, n_threads: int, rounds: Rounds = None) -> np.ndarray:
+    def leaves(self, table: Table, execution: Execution, rounds: Rounds = None) -> np.ndarray:
         """What `apply` gives."""
         (first, last), k = self._range(rounds), self.trees_per_round
         out = np.empty((table.n_rows, (last - first) * k), dtype=np.int32)
         features = self.encoding.apply(table)
         for rows in features.row_blocks() if out.size else ():
-            self.scorer().leaves(features.dense(rows), first * k, last * k, out[rows], n_threads)
+            self.scorer().leaves(features.dense(rows), first * k, last * k, out[rows], execution.n_threads)
         return out if k == 1 else out.reshape(-1, last - first, k)
 
-    def staged_raw(self, table: Table, n_threads: int) -> Iterator[np.ndarray]:
+    def staged_raw(self, table: Table, execution: Execution) -> Iterator[np.ndarray]:
         """The raw predictions after each round; each is an array of its own."""
         raw = self._start(table.n_rows)
         for round_ in range(self.n_rounds_used):
-            yield self._add_rounds(table, raw, round_, round_ + 1, n_threads).copy()
+            yield self._add_rounds(table, raw, round_, round_ + 1, execution).copy()
 
     def _range(self, rounds: Rounds) -> tuple[int, int]:
         return (0, self.n_rounds_used) if rounds is None else first_and_last(rounds, self.n_rounds)
@@ -216,28 +216,28 @@ class Model:
         raw[:] = self.base_score
         return raw
 
-    def _add_rounds(self, table: Table, raw: np.ndarray, first: int, last: int, n_threads: int) -> np.ndarray:
+    def _add_rounds(self, table: Table, raw: np.ndarray, first: int, last: int, execution: Execution) -> np.ndarray:
         if not self.n_trees:
             return raw
         k = self.trees_per_round
-        self.encoding.apply(table).score(self.scorer(), first * k, last * k, raw, n_threads)
+        self.encoding.apply(table).score(self.scorer(), first * k, last * k, raw, execution)
         return raw
 
-    def apply_link(self, raw: np.ndarray, n_threads: int) -> np.ndarray:
+    def apply_link(self, raw: np.ndarray, execution: Execution) -> np.ndarray:
         """Raw predictions, (n_rows, n_outputs), to what they stand for; in place."""
         if self.link == "sorted":
             raw.sort(axis=1)
         else:
-            kernels.apply_link(self.link, raw, n_threads)
+            kernels.apply_link(self.link, raw, execution.n_threads)
         return raw
 
-    def start_raw(self, rows: Pages | SortedRows, n_threads: int, offset: np.ndarray | None = None) -> np.ndarray:
+    def start_raw(self, rows: Pages | SortedRows, execution: Execution, offset: np.ndarray | None = None) -> np.ndarray:
         """(n_outputs, n_rows) float64: the raw predictions for rows with all trees so far, added up as training adds them."""
         raw = np.repeat(self.base_score[:, None], rows.n_rows, axis=1)
         if offset is not None:
             raw += offset
         for t, tree in enumerate(self.trees):
-            rows.add_tree(tree, raw[self.outputs_of(t)], n_threads)
+            rows.add_tree(tree, raw[self.outputs_of(t)], execution)
         return raw
 
     def importances(self, kind: str = "gain") -> np.ndarray:

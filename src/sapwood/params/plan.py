@@ -18,7 +18,7 @@ from sapwood.training.line_search import STEPS, Step
 from sapwood.training.modes import Dart, Forest, Mode
 from sapwood.training.multi_output import SharedTrees, TreePerOutput
 from sapwood.training.ordered import Ordered
-from sapwood.training.warm_start import Start
+from sapwood.training.warm_start import WarmStart
 from sapwood.trees.features import ByColumn, FeaturePolicy
 from sapwood.trees.frontier import FRONTIERS
 from sapwood.trees.grower import TreeConfig
@@ -117,7 +117,7 @@ def make_row_sampler(e: Any) -> RowSampler:
     return whole(e.subsample) if e.sampling == "uniform" else MinimalVariance(e.subsample)
 
 
-def make_strategy(e: Any, loss: Loss, n_rows: int, start: Start) -> TreePerOutput:
+def make_strategy(e: Any, loss: Loss, n_rows: int, start: WarmStart) -> TreePerOutput:
     previous, shared = start.model, 0
     shares = loss.alike if e.multi_strategy == "auto" else e.multi_strategy == "multi_output_tree"
     if previous is not None and e.multi_strategy == "auto":
@@ -144,7 +144,7 @@ def make_strategy(e: Any, loss: Loss, n_rows: int, start: Start) -> TreePerOutpu
     return SharedTrees(shared) if shared else TreePerOutput()
 
 
-def make_mode(e: Any, loss: Loss, start: Start) -> Mode:
+def make_mode(e: Any, loss: Loss, start: WarmStart) -> Mode:
     if e.boosting == "forest":
         if e.sampling == "uniform" and e.subsample == min(e.max_features, e.max_features_level, e.max_features_tree) == 1:
             raise ValueError("boosting='forest' would grow the same tree again and again: subsample or max_features must be below 1")
@@ -159,7 +159,7 @@ def make_mode(e: Any, loss: Loss, start: Start) -> Mode:
     return Mode()
 
 
-def _refuse_with_ordered(e: Any, loss: Loss, start: Start) -> None:
+def _refuse_with_ordered(e: Any, loss: Loss, start: WarmStart) -> None:
     """Raise for what has no meaning where splits are kept by rows that they were not fitted to."""
     clashes = {
         f"loss={loss.name!r}": None if loss.rowwise else "the models of some rows have no gradient where it depends on others",

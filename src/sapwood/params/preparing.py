@@ -12,7 +12,7 @@ import numpy as np
 
 from sapwood.data.binning import MAX_CUTS, Binning
 from sapwood.data.columns import Schema
-from sapwood.data.dataset import Part
+from sapwood.data.dataset import Dataset
 from sapwood.data.pages import Pages
 from sapwood.data.sorted import ALL, GLOBAL, LOCAL, SortedRows
 from sapwood.data.tables import Table
@@ -26,13 +26,14 @@ from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.params import resolve
 from sapwood.params.resolve import Features, Wanted
-from sapwood.training.warm_start import Start
+from sapwood.runtime.execution import Execution
+from sapwood.training.warm_start import WarmStart
 
 AUTO_LEVELS = MAX_LEVELS  # of a category that is split by sets of them: with more, some would share a bin, and sets fit noise
 MAX_COMBINATIONS = 256
 
 
-def make_encoding(e: Any, part: Part, features: Features, loss: Loss, seed: int, start: Start, same_rows: bool = True) -> Fitted:
+def make_encoding(e: Any, part: Dataset, features: Features, loss: Loss, seed: int, start: WarmStart, same_rows: bool = True) -> Fitted:
     """How the columns of a table become features. `same_rows`: whether a model to go on from may have been made from these."""
     if start.model is not None and start.new_rows:
         return Fitted(start.model.encoding, part.table)
@@ -41,13 +42,13 @@ def make_encoding(e: Any, part: Part, features: Features, loss: Loss, seed: int,
     fitted = replace(fitted, encoding=fitted.encoding.with_parts(parts)) if parts else fitted
     if start.model is None:
         return fitted
-    fitted = fitted.go_on_with(start.model.encoding, start.how)
+    fitted = fitted.continue_with(start.model.encoding, start.how)
     # Of many classes only the most frequent describe a level: other rows may have others, and then only the look-ups are of the same ones.
     some = loss.link == "softmax" and len(loss.describing(part.y)) < loss.n_outputs
     return replace(fitted, training={}) if some and not same_rows else fitted
 
 
-def _calendar_parts(e: Any, given: Part, features: Features, previous: Model | None) -> Iterator[CalendarPart]:
+def _calendar_parts(e: Any, given: Dataset, features: Features, previous: Model | None) -> Iterator[CalendarPart]:
     """The parts of datetimes that become features; by default those that differ between rows, or that a model to go on from has."""
     table = given.table
     for column, names in sorted(resolve.calendar_parts(e.datetime_features, features, table.schema).items()):
@@ -61,7 +62,7 @@ def _calendar_parts(e: Any, given: Part, features: Features, previous: Model | N
                 yield part
 
 
-def _encode_categories(e: Any, part: Part, features: Features, loss: Loss, seed: int) -> Fitted:
+def _encode_categories(e: Any, part: Dataset, features: Features, loss: Loss, seed: int) -> Fitted:
     table, schema = part.table, part.table.schema
     wanted = resolve.encodings(e.categorical_encoding, features)
     if not schema.categories:
@@ -128,10 +129,12 @@ def refuse_categories(schema: Schema, monotonic: np.ndarray | None, forced: Want
                 raise ValueError(f"{parameter} names {what}: it is for numbers only")
 
 
-def make_binning(e: Any, part: Part, encoded: Fitted, features: Features, seed: int, n_threads: int, forced: Wanted | None) -> Binning:
+def make_binning(
+    e: Any, part: Dataset, encoded: Fitted, features: Features, seed: int, execution: Execution, forced: Wanted | None
+) -> Binning:
     table, encoding = encoded.features, encoded.encoding
     most = encoding.spread(resolve.bins_of_features(e.max_bins, features))
-    binning = Binning.fit(table, most, part.weight, part.rows, seed, n_threads, e.bin_sample_rows, e.min_rows_in_bin)
+    binning = Binning.fit(table, most, part.weight, part.rows, seed, execution, e.bin_sample_rows, e.min_rows_in_bin)
     given = resolve.cut_points(e.cut_points, features)
     if given:
         binning = Binning([given.get(f, binning.of(f)) for f in range(table.n_features)])
@@ -142,11 +145,11 @@ def make_binning(e: Any, part: Part, encoded: Fitted, features: Features, seed: 
 
 def make_builder(
     e: Any,
-    part: Part,
+    part: Dataset,
     encoded: Fitted,
     features: Features,
     seed: int,
-    n_threads: int,
+    execution: Execution,
     forced: Wanted | None,
     previous: Model | None,
 ) -> Callable[[Table], Pages | SortedRows]:
@@ -159,12 +162,12 @@ def make_builder(
             if not isinstance(e.max_bins, Integral):
                 raise ValueError(f"max_bins must be one number with tree_method='approx'; got {e.max_bins!r}")
             most = int(e.max_bins)
-        return lambda table: SortedRows(table, n_threads, proposal=proposal, n_quantiles=most)
-    binning = previous.binning if previous else make_binning(e, part, encoded, features, seed, n_threads, forced)
+        return lambda table: SortedRows(table, execution, proposal=proposal, n_quantiles=most)
+    binning = previous.binning if previous else make_binning(e, part, encoded, features, seed, execution, forced)
     if np.diff(binning.begin).max(initial=0) > MAX_CUTS:
         _refuse_with_sorted(e, "max_bins above 255")
-        return lambda table: SortedRows(table, n_threads, binning=binning)
-    return lambda table: Pages.build(table, binning, n_threads)
+        return lambda table: SortedRows(table, execution, binning=binning)
+    return lambda table: Pages.build(table, binning, execution)
 
 
 def _refuse_with_sorted(e: Any, what: str) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
 from sapwood.encoding import ENCODERS
-from sapwood.losses import OLDER_NAMES, RANKING, REGRESSION, TWO_CLASSES, Loss
+from sapwood.losses import DEPRECATED_NAMES, RANKING, REGRESSION, TWO_CLASSES, Loss
 from sapwood.losses.aft import DISTRIBUTIONS
 from sapwood.losses.ranking import MEASURES
 from sapwood.losses.registry import REGISTERED
@@ -58,7 +58,7 @@ def _positive(kind: type, closed: str = "left", low: float = 1, high: float | No
 
 
 REGRESSION_LOSSES = {*REGRESSION, "least_squares", "least_absolute_deviation"}
-CLASSIFICATION_LOSSES = {*TWO_CLASSES, *(old for old, new in OLDER_NAMES.items() if new == "log_loss")}
+CLASSIFICATION_LOSSES = {*TWO_CLASSES, *(old for old, new in DEPRECATED_NAMES.items() if new == "log_loss")}
 
 COMMON = {
     "learning_rate": Parameter(0.1, [_positive(Real, "neither", 0)], "What each tree's leaf values are multiplied by."),

@@ -13,7 +13,8 @@ import numpy as np
 
 from sapwood.data.queries import Queries
 from sapwood.runtime import kernels
-from sapwood.trees.gradients import Records
+from sapwood.runtime.execution import Execution
+from sapwood.trees.gradients import FixedGradients
 
 UNIFORM, TOP, VARIANCE, BAYESIAN = range(4)  # the kernel's numbers
 LOOK_ROWS = 1 << 16  # rows that decide on thresholds
@@ -39,7 +40,7 @@ class RowSampler:
         """The sampler for certain rows: itself, unless it draws by their queries or classes."""
         return self
 
-    def draw(self, records: Records, key: int, n_threads: int, round_: int = 0) -> np.ndarray | None:
+    def draw(self, records: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
         """The rows to grow on, ascending int64, their records scaled; None for all."""
         return None
 
@@ -50,8 +51,8 @@ class Uniform(RowSampler):
 
     share: float
 
-    def draw(self, records: Records, key: int, n_threads: int, round_: int = 0) -> np.ndarray | None:
-        rows = kernels.sample_rows(records.n_rows, 0, self.share, key, n_threads)
+    def draw(self, records: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
+        rows = kernels.sample_rows(records.n_rows, 0, self.share, key, execution.n_threads)
         return rows if len(rows) else np.zeros(1, dtype=np.int64)
 
 
@@ -65,7 +66,7 @@ class WholeQueries(RowSampler):
     def bind(self, queries: Queries | None, y: np.ndarray) -> WholeQueries:
         return replace(self, queries=queries)
 
-    def draw(self, records: Records, key: int, n_threads: int, round_: int = 0) -> np.ndarray | None:
+    def draw(self, records: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
         assert self.queries is not None
         drawn = kernels.sample_rows(self.queries.n_queries, 0, self.share, key).astype(np.int64)
         return self.queries.rows(drawn if len(drawn) else np.zeros(1, dtype=np.int64))
@@ -82,7 +83,7 @@ class Stratified(RowSampler):
         order = np.argsort(y, kind="stable").astype(np.uint64)
         return replace(self, classes=tuple(np.split(order, np.flatnonzero(np.diff(np.sort(y))) + 1)))
 
-    def draw(self, records: Records, key: int, n_threads: int, round_: int = 0) -> np.ndarray | None:
+    def draw(self, records: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
         hashes = kernels.hash_rows(records.n_rows, key).astype(np.uint64)
         drawn = []
         for rows in self.classes:
@@ -95,11 +96,11 @@ class Stratified(RowSampler):
 class _Weighted(RowSampler):
     multiplies = True
 
-    def _draw(self, records: Records, sampling: int, a: float, b: float, key: int, n_threads: int) -> np.ndarray | None:
-        rows, records.sums = kernels.sample_records(records.data, sampling, a, b, key, n_threads)
+    def _draw(self, records: FixedGradients, sampling: int, a: float, b: float, key: int, execution: Execution) -> np.ndarray | None:
+        rows, records.sums = kernels.sample_records(records.data, sampling, a, b, key, execution.n_threads)
         return rows if len(rows) else np.zeros(1, dtype=np.int64)
 
-    def _look(self, records: Records, key: int) -> tuple[np.ndarray, np.ndarray]:
+    def _look(self, records: FixedGradients, key: int) -> tuple[np.ndarray, np.ndarray]:
         """Gradients and hessians of some rows, a few of them perhaps twice."""
         pairs = records.data.view(np.int32).reshape(-1, 2)
         if records.n_rows > LOOK_ROWS:
@@ -123,14 +124,14 @@ class OneSide(_Weighted):
     def headroom(self) -> float:  # type: ignore[override]
         return (1 - self.top) / self.other
 
-    def draw(self, records: Records, key: int, n_threads: int, round_: int = 0) -> np.ndarray | None:
+    def draw(self, records: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
         if round_ < self.first_rounds:
             return None
         gradient, hessian = self._look(records, key)
         size = np.abs(gradient) * hessian
         at = min(len(size) - 1, int((1 - self.top) * len(size)))
         threshold = float(np.partition(size, at)[at])
-        return self._draw(records, TOP, max(threshold, 5e-324), self.other / (1 - self.top), key, n_threads)
+        return self._draw(records, TOP, max(threshold, 5e-324), self.other / (1 - self.top), key, execution)
 
 
 @dataclass(frozen=True)
@@ -142,11 +143,11 @@ class MinimalVariance(_Weighted):
     headroom = 16.0
     for_splits = True
 
-    def draw(self, records: Records, key: int, n_threads: int, round_: int = 0) -> np.ndarray | None:
+    def draw(self, records: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
         gradient, hessian = self._look(records, key)
         ratio = float((np.abs(gradient).sum() / max(hessian.sum(), 1.0)) ** 2)
         size = np.sort(np.sqrt(gradient**2 + ratio * hessian**2))[::-1]
-        return self._draw(records, VARIANCE, ratio, max(_unit(size, self.share), 5e-324), key, n_threads)
+        return self._draw(records, VARIANCE, ratio, max(_unit(size, self.share), 5e-324), key, execution)
 
 
 @dataclass(frozen=True)
@@ -157,8 +158,8 @@ class BayesianBootstrap(_Weighted):
     headroom = 32.0
     for_splits = True
 
-    def draw(self, records: Records, key: int, n_threads: int, round_: int = 0) -> np.ndarray | None:
-        self._draw(records, BAYESIAN, self.temperature, 1.0, key, n_threads)
+    def draw(self, records: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
+        self._draw(records, BAYESIAN, self.temperature, 1.0, key, execution)
         return None
 
 

@@ -13,8 +13,9 @@ from sapwood.data.queries import Queries
 from sapwood.data.sorted import SortedRows
 from sapwood.losses import Loss
 from sapwood.model import Model
+from sapwood.runtime.execution import Execution
 from sapwood.sampling.rows import RowSampler
-from sapwood.training.checkpoint import Snapshots
+from sapwood.training.checkpoint import CheckpointWriter
 from sapwood.training.line_search import Step
 from sapwood.training.modes import Mode, Training
 from sapwood.training.multi_output import Fit, TreePerOutput, tree_key
@@ -34,8 +35,8 @@ class Rows:
     raw: np.ndarray = field(init=False)  # (n_outputs, n_rows) float64: raw predictions so far
     loss: Loss = field(init=False)  # bound to these rows
 
-    def begin(self, model: Model, loss: Loss, n_threads: int) -> None:
-        self.loss, self.raw = loss.bind(self.queries), model.start_raw(self.pages, n_threads, self.offset)
+    def begin(self, model: Model, loss: Loss, execution: Execution) -> None:
+        self.loss, self.raw = loss.bind(self.queries), model.start_raw(self.pages, execution, self.offset)
 
     def constant(self, model: Model) -> np.ndarray:
         """(n_outputs, n_rows) float64: the raw predictions without any tree."""
@@ -50,14 +51,14 @@ def train(
     config: TreeConfig,
     max_iter: int,
     seed: int,
-    n_threads: int,
+    execution: Execution,
     callbacks: Sequence[Callback] = (),
     model: Model | None = None,
     sampler: RowSampler | None = None,
     mode: Mode | None = None,
     step: Step | None = None,
     strategy: TreePerOutput | None = None,
-    snapshots: Snapshots | None = None,
+    checkpoints: CheckpointWriter | None = None,
 ) -> Model:
     """Boost until `max_iter` rounds, or until a callback says stop. A given model goes on from where it is.
 
@@ -65,40 +66,40 @@ def train(
     """
     sampler, mode, strategy = (sampler or RowSampler()).bind(rows.queries, rows.y), mode or Mode(), strategy or TreePerOutput()
     if model is None:
-        start = loss.start(rows.y, rows.weight, rows.offset, n_threads)
+        start = loss.start(rows.y, rows.weight, rows.offset, execution)
         model = Model(rows.pages.binning, start, loss.name, loss.link, shared=strategy.shared)
-    snapshots = snapshots or Snapshots()
-    model = snapshots.resume(model)
+    checkpoints = checkpoints or CheckpointWriter()
+    model = checkpoints.resume(model)
     for part in (rows, *watched.values()):
-        part.begin(model, loss, n_threads)
+        part.begin(model, loss, execution)
     loss, raw = rows.loss, rows.raw
     state = Round(model.n_rounds, max_iter, model, rows, dict(watched), config)
     try:
         for callback in callbacks:
             callback.before_training(state)
-        mode.begin(Training(model, [rows, *watched.values()], seed, n_threads))
-        workspace, leaves = rows.pages.workspace(n_threads), Leaves(rows.pages.n_rows)
+        mode.begin(Training(model, [rows, *watched.values()], seed, execution))
+        workspace, leaves = rows.pages.workspace(execution), Leaves(rows.pages.n_rows)
         config.rules.constrain(workspace, config.frontier.joint, rows.pages.binning.kinds)
         weight = np.ones(rows.pages.n_rows) if sampler.multiplies and rows.weight is None else rows.weight
-        strategy.begin(Fit(rows, weight, loss, sampler, mode, workspace, leaves, step or Step(), seed, n_threads))
-        snapshots.restore(state, mode, callbacks)
+        strategy.begin(Fit(rows, weight, loss, sampler, mode, workspace, leaves, step or Step(), seed, execution))
+        checkpoints.restore(state, mode, callbacks)
         while not state.over:
             for callback in callbacks:
                 callback.before_round(state)
             round_ = state.n_rounds
-            sought_at, valued_at = mode.before_round(round_)
+            split_raw, leaf_raw = mode.before_round(round_)
             loss.before_round(tree_key(seed, len(model.trees)))
-            for tree in strategy.trees(sought_at, valued_at, len(model.trees), state.config):
+            for tree in strategy.trees(split_raw, leaf_raw, len(model.trees), state.config):
                 outputs = model.outputs_of(len(model.trees))
                 model.append(tree)
-                leaves.add_values(tree.value[leaves.nodes], raw[outputs], n_threads)
+                leaves.add_values(tree.value[leaves.nodes], raw[outputs], execution)
                 for part in watched.values():
-                    part.pages.add_tree(tree, part.raw[outputs], n_threads)
+                    part.pages.add_tree(tree, part.raw[outputs], execution)
             mode.after_round(round_)
             state.n_rounds = round_ + 1
             # Every callback hears every round.
             state.stopped = any([callback.after_round(state) for callback in callbacks])  # noqa: C419
-            snapshots.after_round(state, mode, callbacks)
+            checkpoints.after_round(state, mode, callbacks)
     finally:
         for callback in callbacks:
             callback.after_training(state)

@@ -16,7 +16,7 @@ import numpy as np
 
 from sapwood.model import Model, ModelFormatError, container, disk
 from sapwood.model.file import checksum
-from sapwood.training.fit_signature import Identity
+from sapwood.training.fit_signature import FitSignature
 
 if TYPE_CHECKING:
     from sapwood.callbacks import Callback, Round
@@ -27,19 +27,19 @@ MODEL = "model"  # the name of an array; those of a mode have a prefix
 PREFIX = "mode_"
 
 
-class SnapshotError(ValueError):
-    """A snapshot is of another fit, or damaged."""
+class CheckpointError(ValueError):
+    """A checkpoint is of another fit, or damaged."""
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """Where a fit keeps its state, and how often.
+class Checkpoint:
+    """File in which a fit saves its state, and how often.
 
-    `fit(..., snapshot=Snapshot("run.snapshot", every=10))`: if the process ends in between, the same fit with the same snapshot goes on
-    where it was, and gives the same bytes of model as if it had never been cut off. A snapshot of other rows or parameters is refused, and
-    the error says what differs; `max_iter` may grow (but not for a forest), `n_jobs` and `verbose` may be anything.
+    `fit(..., checkpoint=Checkpoint("run.checkpoint", every=10))`: if the process ends before training is complete, the same call resumes
+    from the file and returns the same model, byte for byte, as an uninterrupted fit. A checkpoint of other data or parameters is refused,
+    and the error says what differs. `max_iter` may be larger (except for a forest); `n_jobs` and `verbose` may change.
 
-    When training is over the file stays, and the same fit then ends at once: delete it to begin anew.
+    The file is kept when training is complete; the same fit then returns at once. Delete the file to train again.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Snapshot:
     -----
     Callbacks of your own must be given again; they are told by their classes and `settings()`. One whose state matters says it in
     `keep()`, as plain data, and is given it back in `restore(kept)`, after `before_training`. Others begin anew, with the round at which
-    training goes on. Rounds after the last snapshot are heard once more. Functions are told by their names: one that does something else
+    training goes on. Rounds after the last checkpoint are heard once more. Functions are told by their names: one that does something else
     under the same name is not noticed.
     """
 
@@ -65,28 +65,28 @@ class Snapshot:
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, str | PathLike):
-            raise TypeError(f"Snapshot needs the path of a file; got {self.path!r}")
+            raise TypeError(f"Checkpoint needs the path of a file; got {self.path!r}")
         if self.every is not None and self.every < 1:
-            raise ValueError(f"Snapshot needs every >= 1; got {self.every}")
+            raise ValueError(f"Checkpoint needs every >= 1; got {self.every}")
         if self.seconds is not None and not self.seconds >= 0:
-            raise ValueError(f"Snapshot needs seconds >= 0; got {self.seconds}")
+            raise ValueError(f"Checkpoint needs seconds >= 0; got {self.seconds}")
 
     @classmethod
-    def of(cls, given: Any) -> Snapshot:
-        """What the user gave as `snapshot`."""
-        return given if isinstance(given, Snapshot) else cls(given)
+    def of(cls, given: Any) -> Checkpoint:
+        """What the user gave as `checkpoint`."""
+        return given if isinstance(given, Checkpoint) else cls(given)
 
-    def open(self, identity: Identity) -> FileSnapshots:
+    def open(self, identity: FitSignature) -> FileCheckpointWriter:
         """For one fit: what an earlier run kept of it is read and checked."""
         folder = Path(os.path.realpath(self.path)).parent
         if not folder.is_dir():
-            raise FileNotFoundError(f"snapshot={os.fspath(self.path)!r}: there is no folder {str(folder)!r}")
+            raise FileNotFoundError(f"checkpoint={os.fspath(self.path)!r}: there is no folder {str(folder)!r}")
         kept = _read(self.path)
         if kept is not None and (difference := kept.identity.difference(identity)) is not None:
-            raise SnapshotError(
-                f"snapshot={os.fspath(self.path)!r} is of another fit: {difference}. Give another path, or delete the file to begin anew"
+            raise CheckpointError(
+                f"checkpoint={os.fspath(self.path)!r} is of another fit: {difference}. Give another path, or delete the file to begin anew"
             )
-        return FileSnapshots(self, identity, kept)
+        return FileCheckpointWriter(self, identity, kept)
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,10 @@ class Kept:
     arrays: dict[str, np.ndarray]  # of the mode
     callbacks: list[tuple[str, Any]]  # their classes, and what they keep
     stopped: bool
-    identity: Identity
+    identity: FitSignature
 
 
-class Snapshots:
+class CheckpointWriter:
     """Nothing is kept.
 
     The life of such an object: `resume` gives the model to go on from; `restore`, when callbacks and mode have begun; `after_round`, when
@@ -115,10 +115,10 @@ class Snapshots:
     def after_round(self, state: Round, mode: Mode, callbacks: Sequence[Callback]) -> None: ...
 
 
-class FileSnapshots(Snapshots):
+class FileCheckpointWriter(CheckpointWriter):
     """The state of training in a file, after some of the rounds and after the last."""
 
-    def __init__(self, when: Snapshot, identity: Identity, kept: Kept | None) -> None:
+    def __init__(self, when: Checkpoint, identity: FitSignature, kept: Kept | None) -> None:
         self.when, self.identity, self.kept = when, identity, kept
         self.seconds = SECONDS if when.every is when.seconds is None else when.seconds
         self.written = time.monotonic()
@@ -131,7 +131,7 @@ class FileSnapshots(Snapshots):
             return
         if state.n_rounds > state.max_rounds:
             path = os.fspath(self.when.path)
-            raise SnapshotError(f"snapshot={path!r} has {state.n_rounds} rounds, but max_iter asks for {state.max_rounds} in all")
+            raise CheckpointError(f"checkpoint={path!r} has {state.n_rounds} rounds, but max_iter asks for {state.max_rounds} in all")
         state.stopped = self.kept.stopped
         mode.restore(self.kept.arrays)
         waiting = list(callbacks)
@@ -150,7 +150,7 @@ class FileSnapshots(Snapshots):
         try:
             disk.write(self.when.path, data)
         except OSError as error:  # a full disk is no reason to throw hours of training away
-            warnings.warn(f"the snapshot could not be written, training goes on without: {error}", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"the checkpoint could not be written, training goes on without: {error}", RuntimeWarning, stacklevel=2)
         self.written = time.monotonic()
 
     def _pack(self, state: Round, mode: Mode, callbacks: Sequence[Callback]) -> bytearray:
@@ -161,7 +161,7 @@ class FileSnapshots(Snapshots):
         own = [(type(callback).__name__, _plain(callback)) for callback in callbacks]
         about = {"stopped": state.stopped, "identity": self.identity.to_json(), "callbacks": [pair for pair in own if pair[1] is not None]}
         text = json.dumps(about, separators=(",", ":"))
-        return container.pack(arrays, {"snapshot": text, "sha256": checksum(arrays, text)})
+        return container.pack(arrays, {"checkpoint": text, "sha256": checksum(arrays, text)})
 
 
 def _plain(callback: Callback) -> Any:
@@ -169,22 +169,24 @@ def _plain(callback: Callback) -> Any:
     try:
         json.dumps(kept)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{type(callback).__name__}.keep() must give plain data for a snapshot: {error}") from None
+        raise TypeError(f"{type(callback).__name__}.keep() must give plain data for a checkpoint: {error}") from None
     return kept
 
 
 def _read(path: str | PathLike[str]) -> Kept | None:
     try:
         arrays, text = container.unpack(disk.read(path))
-        document = text["snapshot"]
+        document = text["checkpoint"]
         if text.get("sha256") != checksum(arrays, document):
             raise ModelFormatError("its checksum is another")
         model, about = Model.from_bytes(arrays.pop(MODEL).tobytes()), json.loads(document)
-        identity = Identity.from_json(about["identity"])
+        identity = FitSignature.from_json(about["identity"])
         return Kept(
             model, {name.removeprefix(PREFIX): array for name, array in arrays.items()}, about["callbacks"], about["stopped"], identity
         )
     except FileNotFoundError:
         return None
     except (ModelFormatError, KeyError, TypeError, AttributeError) as error:
-        raise SnapshotError(f"snapshot={os.fspath(path)!r} is no snapshot, or a damaged one ({error}): nothing was overwritten") from None
+        raise CheckpointError(
+            f"checkpoint={os.fspath(path)!r} is no checkpoint, or a damaged one ({error}): nothing was overwritten"
+        ) from None

@@ -20,7 +20,7 @@ SHOWN = 80  # letters of a value in a message
 
 
 @dataclass(frozen=True)
-class Identity:
+class FitSignature:
     """Of a fit.
 
     Attributes
@@ -36,10 +36,10 @@ class Identity:
         return {"settings": dict(self.settings), "data": {name: one.to_json() for name, one in self.data.items()}}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Identity:
+    def from_json(cls, data: Mapping[str, Any]) -> FitSignature:
         return cls(data["settings"], {name: Fingerprint.from_json(one) for name, one in data["data"].items()})
 
-    def difference(self, now: Identity) -> str | None:
+    def difference(self, now: FitSignature) -> str | None:
         """In words, what is not the same now; None if all is."""
         for name in {**self.settings, **now.settings}:
             then, later = (of.settings.get(name, "nothing") for of in (self, now))

@@ -8,6 +8,7 @@ import numpy as np
 
 from sapwood.losses.newton import newton
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
 from sapwood.trees.tree import Leaves
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ LONGEST = 64.0  # factor of a line search: where the loss falls for ever, it mus
 class Step:
     """Leaf values as they are: each is its leaf's own Newton step, times the learning rate."""
 
-    def factor(self, values: np.ndarray, rows: Rows, raw: np.ndarray, outputs: slice, leaves: Leaves, n_threads: int) -> float:
+    def factor(self, values: np.ndarray, rows: Rows, raw: np.ndarray, outputs: slice, leaves: Leaves, execution: Execution) -> float:
         """What to multiply a tree by whose leaves have these values for these outputs, before the learning rate; `raw` is where its
         gradients were taken."""
         return 1.0
@@ -32,15 +33,15 @@ class LineSearch(Step):
     far; how they bend together is left out of the curvature, which only decides how fast the factor is found.
     """
 
-    def factor(self, values: np.ndarray, rows: Rows, raw: np.ndarray, outputs: slice, leaves: Leaves, n_threads: int) -> float:
+    def factor(self, values: np.ndarray, rows: Rows, raw: np.ndarray, outputs: slice, leaves: Leaves, execution: Execution) -> float:
         moves = np.zeros_like(raw)
-        leaves.add_values(values, moves[outputs], n_threads)
+        leaves.add_values(values, moves[outputs], execution)
 
         def derivatives(factor: float) -> tuple[float, float]:
-            both = rows.loss.weighted_gradients(rows.y, raw + factor * moves, rows.weight, n_threads)
+            both = rows.loss.weighted_gradients(rows.y, raw + factor * moves, rows.weight, execution)
             gradients, hessians = (part[outputs] for part in both)
             along, bend = (gradients * moves[outputs]).ravel(), (hessians * moves[outputs] * moves[outputs]).ravel()
-            return kernels.exact_sum(along, n_threads), kernels.exact_sum(bend, n_threads)
+            return kernels.exact_sum(along, execution.n_threads), kernels.exact_sum(bend, execution.n_threads)
 
         return min(max(newton(derivatives, 1.0, low=0.0), 0.0), LONGEST)
 

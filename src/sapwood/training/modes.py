@@ -10,6 +10,7 @@ import numpy as np
 
 from sapwood.model import Model
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
 from sapwood.trees.tree import Leaves, Tree
 
 if TYPE_CHECKING:
@@ -26,12 +27,12 @@ class Training:
     model: Model
     rows: list[Rows]  # the training rows first
     seed: int
-    n_threads: int
+    execution: Execution
 
     def add(self, tree: int, factor: float) -> None:
         """Add a factor times a tree of the model to all raw predictions."""
         for part in self.rows:
-            part.pages.add_tree(self.model.trees[tree], part.raw[self.model.outputs_of(tree)], self.n_threads, factor)
+            part.pages.add_tree(self.model.trees[tree], part.raw[self.model.outputs_of(tree)], self.execution, factor)
 
 
 class Mode:
@@ -59,7 +60,7 @@ class Mode:
         """The best round is known."""
 
     def keep(self) -> dict[str, np.ndarray]:
-        """What a snapshot keeps besides the model, after a round."""
+        """What a checkpoint keeps besides the model, after a round."""
         return {}
 
     def restore(self, kept: Mapping[str, np.ndarray]) -> None:

@@ -13,9 +13,10 @@ import numpy as np
 
 from sapwood.losses import LeafRows, Loss
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
 from sapwood.sampling.rows import RowSampler
 from sapwood.training.line_search import Step
-from sapwood.trees.gradients import Records, Scale
+from sapwood.trees.gradients import FixedGradients, GradientScale
 from sapwood.trees.grower import TreeConfig, grow_tree
 from sapwood.trees.rules import Rules
 from sapwood.trees.tree import Leaves, Tree
@@ -42,33 +43,33 @@ class Fit:
     leaves: Leaves  # of the tree grown last
     step: Step
     seed: int
-    n_threads: int
+    execution: Execution
 
-    def records(self, now: np.ndarray) -> Iterator[Records]:
-        return self.loss.records(self.rows.y, now, self.weight, self.n_threads, self.sampler.headroom)
+    def records(self, now: np.ndarray) -> Iterator[FixedGradients]:
+        return self.loss.records(self.rows.y, now, self.weight, self.execution, self.sampler.headroom)
 
-    def value_records(self, now: np.ndarray) -> Iterator[Records]:
+    def value_records(self, now: np.ndarray) -> Iterator[FixedGradients]:
         """The same in memory of their own, so that both may be used at a time."""
-        return self._twin.records(self.rows.y, now, self.weight, self.n_threads)
+        return self._twin.records(self.rows.y, now, self.weight, self.execution)
 
     @cached_property
     def _twin(self) -> Loss:
         return copy.deepcopy(self.loss)
 
-    def grow(self, records: Records, config: TreeConfig, key: int, round_: int, outputs: slice) -> Tree:
+    def grow(self, records: FixedGradients, config: TreeConfig, key: int, round_: int, outputs: slice) -> Tree:
         """Grow a tree for some outputs on what the sampler draws; the records are not to be used again."""
-        sample = self.sampler.draw(records, key, self.n_threads, round_)
+        sample = self.sampler.draw(records, key, self.execution, round_)
         if records.rows is not None:
             both = records.rows if sample is None else np.intersect1d(sample, records.rows, assume_unique=True)
             sample = both if len(both) else records.rows
         tree = grow_tree(self.workspace, self.rows.pages.binning, records, config, key, self.leaves, sample)
         return self.mode.after_growth(tree, self.leaves, outputs, config)
 
-    def steps(self, outputs: list[Records], rules: Rules) -> np.ndarray:
+    def steps(self, outputs: list[FixedGradients], rules: Rules) -> np.ndarray:
         """(n_leaves, n_outputs) float64: the leaves' Newton steps for each output, from all rows, drawn for the tree or not."""
         leaves = self.leaves
         gradient, hessian = np.empty((2, len(leaves.nodes), len(outputs)), dtype=np.int64)
-        kernels.leaf_sums([records.data for records in outputs], leaves.data, leaves.size, gradient, hessian, self.n_threads)
+        kernels.leaf_sums([records.data for records in outputs], leaves.data, leaves.size, gradient, hessian, self.execution.n_threads)
         gradient, hessian, count = (leaves.joined(part) for part in (gradient, hessian, leaves.count))
         sums = zip(gradient.T, hessian.T, outputs, strict=True)
         return np.column_stack([rules.leaf_steps((g, h, count), records, leaves.limits) for g, h, records in sums])
@@ -77,7 +78,7 @@ class Fit:
         """(n_leaves,) float64: the steps of the leaves that the loss itself finds best for an output, at these raw predictions."""
 
         def of_leaves(leaf: np.ndarray, n_leaves: int) -> np.ndarray:
-            return self.loss.leaf_values(LeafRows(self.rows.y, now, self.rows.weight, leaf, n_leaves, output, self.n_threads))
+            return self.loss.leaf_values(LeafRows(self.rows.y, now, self.rows.weight, leaf, n_leaves, output, self.execution))
 
         return self.leaves.by_group(of_leaves)
 
@@ -98,22 +99,22 @@ class TreePerOutput:
     def begin(self, fit: Fit) -> None:
         self.fit = fit
 
-    def trees(self, sought_at: np.ndarray, valued_at: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
+    def trees(self, split_raw: np.ndarray, leaf_raw: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
         """The trees of a round. Splits are sought at the first raw predictions, (n_outputs, n_rows), leaves get their values at the second,
         which mostly are the same array; `first` is the number of the first tree in the model."""
-        fit, apart = self.fit, valued_at is not sought_at
-        for_values = fit.value_records(valued_at) if apart and not fit.loss.renews_leaves else repeat(None)
-        for output, (records, others) in enumerate(zip(fit.records(sought_at), for_values, strict=False)):
+        fit, apart = self.fit, leaf_raw is not split_raw
+        for_values = fit.value_records(leaf_raw) if apart and not fit.loss.renews_leaves else repeat(None)
+        for output, (records, others) in enumerate(zip(fit.records(split_raw), for_values, strict=False)):
             drawn = replace(records, data=records.data.copy()) if fit.sampler.for_splits else records
             number = slice(output, output + 1)
             tree = fit.grow(drawn, config, tree_key(fit.seed, first + output), first // fit.loss.n_outputs, number)
             if fit.loss.renews_leaves:
-                steps = config.rules.shape_steps(fit.renewed(valued_at, output), fit.leaves.count, fit.leaves.limits)
+                steps = config.rules.shape_steps(fit.renewed(leaf_raw, output), fit.leaves.count, fit.leaves.limits)
                 tree.value[fit.leaves.nodes] = steps * config.learning_rate
             elif apart or fit.sampler.for_splits:
                 tree.value[fit.leaves.nodes] = fit.steps([others or records], config.rules)[:, 0] * config.learning_rate
             values = tree.value[fit.leaves.nodes] / config.learning_rate
-            tree.value *= fit.step.factor(values, fit.rows, valued_at, number, fit.leaves, fit.n_threads)
+            tree.value *= fit.step.factor(values, fit.rows, leaf_raw, number, fit.leaves, fit.execution)
             yield tree
 
 
@@ -133,36 +134,36 @@ class SharedTrees(TreePerOutput):
         self.gradient, self.hessian = np.empty((2, fit.rows.pages.n_rows))
         self.memory = np.empty(fit.rows.pages.n_rows * 8, dtype=np.uint8)
 
-    def trees(self, sought_at: np.ndarray, valued_at: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
+    def trees(self, split_raw: np.ndarray, leaf_raw: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
         # Projected hessians are means over the outputs; what a leaf must have of them in all is the same.
         rules = replace(config.rules, min_hessian=config.rules.min_hessian / self.fit.loss.n_outputs)
         config = replace(config, rules=rules)
         for number in range(first, first + self.shared):
-            outputs, key = list(self.fit.records(sought_at)), tree_key(self.fit.seed, number)
+            outputs, key = list(self.fit.records(split_raw)), tree_key(self.fit.seed, number)
             tree = self.fit.grow(self._project(outputs, key), config, key, first // self.shared, slice(None))
-            if valued_at is not sought_at:
-                outputs = list(self.fit.value_records(valued_at))
+            if leaf_raw is not split_raw:
+                outputs = list(self.fit.value_records(leaf_raw))
             tree.value = np.zeros((len(tree.feature), len(outputs)))
-            steps = self._steps(outputs, valued_at, rules)
-            factor = self.fit.step.factor(steps, self.fit.rows, valued_at, slice(None), self.fit.leaves, self.fit.n_threads)
+            steps = self._steps(outputs, leaf_raw, rules)
+            factor = self.fit.step.factor(steps, self.fit.rows, leaf_raw, slice(None), self.fit.leaves, self.fit.execution)
             tree.value[self.fit.leaves.nodes] = steps * (config.learning_rate * factor)
             yield tree
 
-    def _project(self, outputs: list[Records], key: int) -> Records:
-        """Records of a random mix of the outputs."""
+    def _project(self, outputs: list[FixedGradients], key: int) -> FixedGradients:
+        """FixedGradients of a random mix of the outputs."""
         fit, scales = self.fit, [records.scale for records in outputs]
         single = scales[0].constant_hessian
         mix = _normal(len(outputs), key) if fit.loss.alike else _mix_of_rows(outputs, key)
         mix /= np.sqrt((mix**2).sum()) or 1.0
         of_gradients, of_hessians = (mix / [s.gradient for s in scales], mix**2 / [s.hessian or 1.0 for s in scales])
         planes, hessian = [records.data for records in outputs], None if single else self.hessian
-        most = kernels.project_records(planes, of_gradients, of_hessians, self.gradient, hessian, fit.n_threads)
-        scale = Scale.covering(most[0], most[1], constant_hessian=single, headroom=fit.sampler.headroom)
-        out = Records(self.memory[: len(self.gradient) * scale.record_size], len(self.gradient), scale)
-        out.sums = kernels.array_records(self.gradient, hessian, scale.gradient, scale.hessian, out.data, fit.n_threads)
+        most = kernels.project_records(planes, of_gradients, of_hessians, self.gradient, hessian, fit.execution.n_threads)
+        scale = GradientScale.covering(most[0], most[1], constant_hessian=single, headroom=fit.sampler.headroom)
+        out = FixedGradients(self.memory[: len(self.gradient) * scale.record_size], len(self.gradient), scale)
+        out.sums = kernels.array_records(self.gradient, hessian, scale.gradient, scale.hessian, out.data, fit.execution.n_threads)
         return out
 
-    def _steps(self, outputs: list[Records], now: np.ndarray, rules: Rules) -> np.ndarray:
+    def _steps(self, outputs: list[FixedGradients], now: np.ndarray, rules: Rules) -> np.ndarray:
         """(n_leaves, n_outputs) float64."""
         fit, leaves = self.fit, self.fit.leaves
         shape_steps = partial(rules.shape_steps, count=leaves.count, limits=leaves.limits)
@@ -181,7 +182,7 @@ def _normal(n: int, key: int) -> np.ndarray:
     return kernels.hash_rows(n * DRAWS, key).reshape(n, DRAWS).sum(axis=1, dtype=np.int64) / 2.0**32 - DRAWS / 2
 
 
-def _mix_of_rows(outputs: list[Records], key: int) -> np.ndarray:
+def _mix_of_rows(outputs: list[FixedGradients], key: int) -> np.ndarray:
     """(n_outputs,) float64: the sum of some rows' gradients with random signs, each output in its own unit.
 
     Its covariance is that of the gradients: outputs that move together are mostly mixed with the same sign.

@@ -10,7 +10,7 @@ import numpy as np
 from sapwood.losses import LeafRows
 from sapwood.runtime import kernels
 from sapwood.training.modes import MASK, Mode, Training
-from sapwood.trees.gradients import Records
+from sapwood.trees.gradients import FixedGradients
 from sapwood.trees.grower import TreeConfig
 from sapwood.trees.pruning import prune, sums_of_nodes, worth_keeping
 from sapwood.trees.tree import Leaves, Tree
@@ -26,16 +26,16 @@ class Prefix:
 
     def __init__(self, training: Training, rows: np.ndarray, n_seen: int) -> None:
         given, start = training.rows[0], training.rows[0].constant(training.model)
-        self.rows, self.n_seen, self.n_threads = rows, n_seen, training.n_threads  # of the rows, the first are those fitted to
+        self.rows, self.n_seen, self.execution = rows, n_seen, training.execution  # of the rows, the first are those fitted to
         self.raw = np.ascontiguousarray(start[:, rows])  # (n_outputs, n) float64
         self.y = np.ascontiguousarray(given.y[rows])
         self.weight = None if given.weight is None else given.weight[rows]
         self.loss = copy.deepcopy(given.loss)  # with memory of its own
-        self.records: list[Records] = []
+        self.records: list[FixedGradients] = []
 
     def take_gradients(self) -> None:
         """At what is predicted now."""
-        self.records = list(self.loss.records(self.y, self.raw, self.weight, self.n_threads))
+        self.records = list(self.loss.records(self.y, self.raw, self.weight, self.execution))
 
     def leaf_sums(self, leaves: Leaves, outputs: range) -> np.ndarray:
         """(n_leaves, 2, 2, n_outputs) float64: of rows fitted to and of those that come next, their gradients and hessians by leaf."""
@@ -43,7 +43,7 @@ class Prefix:
         sums = np.empty((2, 2, len(leaves.nodes), len(outputs)), dtype=np.int64)
         for to, part in zip(sums, (slice(0, self.n_seen), slice(self.n_seen, None)), strict=True):
             planes = [self.records[k].data.reshape(len(of_row), -1)[part].reshape(-1) for k in outputs]
-            kernels.leaf_sums(planes, of_row[part].view(np.uint8), leaves.size, *to, self.n_threads)
+            kernels.leaf_sums(planes, of_row[part].view(np.uint8), leaves.size, *to, self.execution.n_threads)
         scales = [self.records[k].scale for k in outputs]
         units = np.array([[1 / scale.gradient for scale in scales], [1 / (scale.hessian or 1.0) for scale in scales]])
         return sums.transpose(2, 0, 1, 3) * units
@@ -55,13 +55,13 @@ class Prefix:
         if self.loss.renews_leaves:
             weight = None if self.weight is None else self.weight[seen]
             given = self.y[seen], np.ascontiguousarray(self.raw[:, seen]), weight, of_row[seen].astype(np.uint32), len(leaves.nodes)
-            steps = [self.loss.leaf_values(LeafRows(*given, k, self.n_threads)) for k in outputs]
+            steps = [self.loss.leaf_values(LeafRows(*given, k, self.execution)) for k in outputs]
         else:
             steps = [config.rules.newton_steps(*sums[:, :, k].T) for k in range(len(outputs))]
         values = np.column_stack([config.rules.shape_steps(step, count, leaves.limits) for step in steps])
         values[count == 0] = 0.0
         planes = self.raw[outputs.start : outputs.stop]
-        kernels.add_leaf_values(of_row.view(np.uint8), leaves.size, values * config.learning_rate, planes, self.n_threads)
+        kernels.add_leaf_values(of_row.view(np.uint8), leaves.size, values * config.learning_rate, planes, self.execution.n_threads)
 
 
 class Ordered(Mode):

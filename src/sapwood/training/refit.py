@@ -10,17 +10,18 @@ import numpy as np
 from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
 from sapwood.training.boosting import Rows
 from sapwood.training.multi_output import Fit, TreePerOutput
-from sapwood.training.warm_start import Start
-from sapwood.trees.gradients import Records
+from sapwood.training.warm_start import WarmStart
+from sapwood.trees.gradients import FixedGradients
 from sapwood.trees.grower import TreeConfig
 from sapwood.trees.rules import Limits, Rules
 from sapwood.trees.tree import Tree
 
 
 @dataclass(frozen=True)
-class Refit(Start):
+class Refit(WarmStart):
     """Training that starts without trees, and is given those of the model, one after the other."""
 
     decay: float = 0.9
@@ -34,11 +35,11 @@ class Refit(Start):
         assert self.model is not None
         return OldTrees(strategy, self.model, self.decay)
 
-    def own_model(self, rows: Rows, loss: Loss, n_threads: int) -> Model:
+    def own_model(self, rows: Rows, loss: Loss, execution: Execution) -> Model:
         assert self.model is not None
         model = self.model[:0]
         if self.decay < 1:
-            model.base_score = blend(model.base_score, loss.start(rows.y, rows.weight, rows.offset, n_threads), self.decay)
+            model.base_score = blend(model.base_score, loss.start(rows.y, rows.weight, rows.offset, execution), self.decay)
         return model
 
 
@@ -55,8 +56,8 @@ class OldTrees(TreePerOutput):
         super().begin(fit)
         self.inner.begin(WithoutGrowing(**vars(fit), model=self.model))
 
-    def trees(self, sought_at: np.ndarray, valued_at: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
-        for number, tree in enumerate(self.inner.trees(sought_at, valued_at, first, config), first):
+    def trees(self, split_raw: np.ndarray, leaf_raw: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
+        for number, tree in enumerate(self.inner.trees(split_raw, leaf_raw, first, config), first):
             old, leaves = self.model.trees[number].value, self.fit.leaves
             there = leaves.nodes[leaves.count > 0]  # a leaf that no row reaches keeps what it knows
             new = tree.value[there]
@@ -72,7 +73,7 @@ class WithoutGrowing(Fit):
     model: Model
     n_given: int = 0
 
-    def grow(self, records: Records, config: TreeConfig, key: int, round_: int, outputs: slice) -> Tree:
+    def grow(self, records: FixedGradients, config: TreeConfig, key: int, round_: int, outputs: slice) -> Tree:
         tree = replace(self.model.trees[self.n_given])
         self.n_given += 1
         at = np.flatnonzero(tree.feature < 0)
@@ -82,7 +83,7 @@ class WithoutGrowing(Fit):
         leaves.hold(at, count, Limits(-free, free, np.zeros(len(at))))
         leaves.of_row[:] = of_row
         gradient, hessian = np.empty((2, len(at), 1), dtype=np.int64)
-        kernels.leaf_sums([records.data], leaves.data, leaves.size, gradient, hessian, self.n_threads)
+        kernels.leaf_sums([records.data], leaves.data, leaves.size, gradient, hessian, self.execution.n_threads)
         sums = gradient[:, 0], hessian[:, 0], count
         nodes = {"left": np.where(tree.feature < 0, -1, tree.left), "right": tree.right}
         leaves.groups = config.frontier(config.max_leaves).join(nodes, at, sums, lambda sums: config.rules.allows(sums, records.scale))
@@ -97,11 +98,11 @@ class WithoutGrowing(Fit):
         number = np.zeros(len(tree.feature))
         number[at] = np.arange(len(at))
         reached = np.zeros((1, self.rows.pages.n_rows))
-        self.rows.pages.add_tree(replace(tree, value=number), reached, self.n_threads)
+        self.rows.pages.add_tree(replace(tree, value=number), reached, self.execution)
         return reached[0].astype(np.int64)
 
 
-def limits_of(tree: Tree, at: np.ndarray, sums: tuple[np.ndarray, np.ndarray, np.ndarray], records: Records, rules: Rules) -> Limits:
+def limits_of(tree: Tree, at: np.ndarray, sums: tuple[np.ndarray, np.ndarray, np.ndarray], records: FixedGradients, rules: Rules) -> Limits:
     """What the values of leaves with these sums keep to, from the root down: where a feature is monotonic, the children of a split stay on
     either side of the middle of their values."""
     n, inner = len(tree.feature), np.flatnonzero(tree.feature >= 0)

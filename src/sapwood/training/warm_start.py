@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from sapwood.losses import Loss
 from sapwood.model import Model
+from sapwood.runtime.execution import Execution
 
 if TYPE_CHECKING:
     from sapwood.training.boosting import Rows
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Start:
+class WarmStart:
     """Where training starts.
 
     Attributes
@@ -60,7 +61,7 @@ class Start:
         """Where trees come from."""
         return strategy
 
-    def own_model(self, rows: Rows, loss: Loss, n_threads: int) -> Model | None:
+    def own_model(self, rows: Rows, loss: Loss, execution: Execution) -> Model | None:
         """A copy that training may change."""
         if self.model is None:
             return None

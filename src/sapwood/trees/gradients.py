@@ -33,14 +33,14 @@ def power_of_two(most: float, value: float) -> float:
 
 
 @dataclass(frozen=True)
-class Scale:
+class GradientScale:
     """What gradients and hessians are multiplied by to become integers; a hessian of 0 means that all hessians are one."""
 
     gradient: float
     hessian: float
 
     @classmethod
-    def covering(cls, max_gradient: float, max_hessian: float, constant_hessian: bool = False, headroom: float = 1.0) -> Scale:
+    def covering(cls, max_gradient: float, max_hessian: float, constant_hessian: bool = False, headroom: float = 1.0) -> GradientScale:
         gradient = power_of_two(kernels.MAX_GRADIENT / headroom, max_gradient)
         return cls(gradient, 0.0 if constant_hessian else power_of_two(kernels.MAX_HESSIAN / headroom, max_hessian))
 
@@ -55,12 +55,12 @@ class Scale:
 
 
 @dataclass
-class Records:
+class FixedGradients:
     """One output's gradients and hessians as integers, a record a row, and their exact sums (|gradient|, gradient, hessian)."""
 
     data: np.ndarray  # (n_rows * 4 or 8,) uint8
     n_rows: int
-    scale: Scale
+    scale: GradientScale
     sums: tuple[int, int, int] = (0, 0, 0)
     rows: np.ndarray | None = None  # those with a target, ascending int64; None for all
 
@@ -68,28 +68,28 @@ class Records:
         """(n,) int64: of these rows."""
         return self.data.view(np.int32)[:: self.scale.record_size // 4][rows].astype(np.int64)
 
-    def format(self) -> Format:
+    def format(self) -> HistogramFormat:
         """How histograms of these records hold their sums: as precisely as the words allow, exactly where they can."""
         count_bits = max(1, self.n_rows.bit_length())
         room = 62 - count_bits
         sum_gradient, _, sum_hessian = self.sums
         if self.scale.constant_hessian:
             shift = max(0, sum_gradient.bit_length() - min(room, EXACT_BITS))
-            return Format(SINGLE, count_bits, shift, 0, 2.0**shift / self.scale.gradient, 1.0, 0.0)
+            return HistogramFormat(SINGLE, count_bits, shift, 0, 2.0**shift / self.scale.gradient, 1.0, 0.0)
         steady = sum_gradient * HEAVY_TAIL >= self.n_rows * kernels.MAX_GRADIENT // 2
         steady &= sum_hessian * HEAVY_TAIL >= self.n_rows * kernels.MAX_HESSIAN // 2
         if steady and self.n_rows >= NARROW_ROWS and (self.n_rows * 8191).bit_length() <= room:
             gradient_unit = 2.0**kernels.GRADIENT_SHIFT / self.scale.gradient
             hessian_unit = 2.0**kernels.HESSIAN_SHIFT / self.scale.hessian
-            return Format(NARROW, count_bits, 0, 0, gradient_unit, hessian_unit, NARROW_NOISE)
+            return HistogramFormat(NARROW, count_bits, 0, 0, gradient_unit, hessian_unit, NARROW_NOISE)
         gradient_shift = max(0, sum_gradient.bit_length() - EXACT_BITS)
         hessian_shift = max(0, sum_hessian.bit_length() - min(room, EXACT_BITS))
         units = 2.0**gradient_shift / self.scale.gradient, 2.0**hessian_shift / self.scale.hessian
-        return Format(WIDE, count_bits, gradient_shift, hessian_shift, *units, 0.0)
+        return HistogramFormat(WIDE, count_bits, gradient_shift, hessian_shift, *units, 0.0)
 
 
 @dataclass(frozen=True)
-class Format:
+class HistogramFormat:
     """How a tree's histograms hold their sums, and what one unit of them is worth."""
 
     mode: int

@@ -11,8 +11,8 @@ from sapwood.runtime import kernels
 from sapwood.trees.features import FeaturePolicy
 from sapwood.trees.forced import ForcedSplit
 from sapwood.trees.frontier import Frontier
-from sapwood.trees.gradients import Format, Records
-from sapwood.trees.monotonic import Watch
+from sapwood.trees.gradients import FixedGradients, HistogramFormat
+from sapwood.trees.monotonic import MonotonicBounds
 from sapwood.trees.rules import Limits, Rules
 from sapwood.trees.tree import Leaves, Tree
 
@@ -28,13 +28,13 @@ class TreeConfig:
     max_leaves: int | None = 31
     max_depth: int | None = None
     forced: ForcedSplit | None = None
-    watch: type[Watch] = Watch
+    watch: type[MonotonicBounds] = MonotonicBounds
 
 
 def grow_tree(
     workspace: kernels.GrowingTree,
     binning: Binning,
-    records: Records,
+    records: FixedGradients,
     config: TreeConfig,
     key: int,
     leaves: Leaves,
@@ -64,8 +64,8 @@ def grow_tree(
 def _finish(
     workspace: kernels.GrowingTree,
     binning: Binning,
-    records: Records,
-    form: Format,
+    records: FixedGradients,
+    form: HistogramFormat,
     config: TreeConfig,
     frontier: Frontier,
     leaves: Leaves,

@@ -11,7 +11,7 @@ from sapwood.trees.frontier import Frontier
 FAR = np.iinfo(np.int64).max
 
 
-class Watch:
+class MonotonicBounds:
     """Looks on as a tree grows: here, does nothing.
 
     Its life: `after` each batch of splits; `finish` when the tree is grown, before leaves get their values.
@@ -27,7 +27,7 @@ class Watch:
         """No node will be split any more."""
 
 
-class Neighbours(Watch):
+class Neighbours(MonotonicBounds):
     """Keeps each leaf's value between those of the leaves next to it.
 
     A leaf is a box: a range of bins of every feature, or a set of levels, with or without missing values. Of two leaves that differ in a
@@ -108,4 +108,4 @@ class Neighbours(Watch):
         return lower, upper
 
 
-METHODS: dict[str, type[Watch]] = {"basic": Watch, "neighbours": Neighbours}
+METHODS: dict[str, type[MonotonicBounds]] = {"basic": MonotonicBounds, "neighbours": Neighbours}

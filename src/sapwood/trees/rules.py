@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sapwood.runtime import kernels
-from sapwood.trees.gradients import Format, Records, Scale
+from sapwood.trees.gradients import FixedGradients, GradientScale, HistogramFormat
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Rules:
             min_level_rows=self.min_level_rows,
         )
 
-    def of_tree(self, form: Format) -> dict[str, float | int]:
+    def of_tree(self, form: HistogramFormat) -> dict[str, float | int]:
         """What a workspace is told for each tree: the units of its histograms differ."""
         return {
             "l2": self.l2,
@@ -66,12 +66,12 @@ class Rules:
             "gradient_unit": form.gradient_unit,
         }
 
-    def allows(self, sums: tuple[np.ndarray, np.ndarray, np.ndarray], scale: Scale) -> np.ndarray:
+    def allows(self, sums: tuple[np.ndarray, np.ndarray, np.ndarray], scale: GradientScale) -> np.ndarray:
         """Whether nodes with these exact sums may be leaves."""
         _, hessian, count = sums
         return (count >= self.min_samples_leaf) & (hessian / (scale.hessian or 1.0) >= self.min_hessian)
 
-    def leaf_steps(self, sums: tuple[np.ndarray, np.ndarray, np.ndarray], records: Records, limits: Limits) -> np.ndarray:
+    def leaf_steps(self, sums: tuple[np.ndarray, np.ndarray, np.ndarray], records: FixedGradients, limits: Limits) -> np.ndarray:
         """(n_leaves,) float64: the values of leaves with these exact sums of gradients, hessians and rows."""
         gradient, hessian, count = sums
         scale = records.scale

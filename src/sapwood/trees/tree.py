@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
 from sapwood.trees.rules import Limits
 
 
@@ -58,9 +59,9 @@ class Leaves:
             self.memory = np.empty(self.n_rows * self.size, dtype=np.uint8)
         self.data = self.memory[: self.n_rows * self.size]
 
-    def add_values(self, values: np.ndarray, raw: np.ndarray, n_threads: int) -> None:
+    def add_values(self, values: np.ndarray, raw: np.ndarray, execution: Execution) -> None:
         """Add each row's leaf value, of (n_leaves,) or (n_leaves, n_outputs), to its raw prediction, (n_rows,) or (n_outputs, n_rows)."""
-        kernels.add_leaf_values(self.data, self.size, values, raw, n_threads)
+        kernels.add_leaf_values(self.data, self.size, values, raw, execution.n_threads)
 
     @property
     def of_row(self) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Snapshots: cut off anywhere, training goes on and gives the bytes of never having stopped; what is of another fit is refused by name."""
+"""Checkpoints: interrupted training resumes to the bytes of an uninterrupted fit; a checkpoint of another fit is refused by name."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.model_selection import ShuffleSplit
 
-from sapwood import Model, Snapshot, SnapshotError
+from sapwood import Checkpoint, CheckpointError, Model
 from sapwood.callbacks import Callback, EarlyStopping, LearningRate
 from sapwood.model import container, disk
 from sapwood.model.file import checksum
@@ -60,28 +60,28 @@ class CutOff(Callback):
             raise InterruptedError
 
 
-def cut_off(estimator, at, *args, snapshot, callbacks=(), **kwargs):
+def cut_off(estimator, at, *args, checkpoint, callbacks=(), **kwargs):
     with pytest.raises(InterruptedError):
-        clone(estimator).fit(*args, snapshot=snapshot, callbacks=[*callbacks, CutOff(at)], **kwargs)
+        clone(estimator).fit(*args, checkpoint=checkpoint, callbacks=[*callbacks, CutOff(at)], **kwargs)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_going_on_gives_the_bytes_of_never_having_stopped(case, tmp_path):
     estimator, x, y, more = CASES[case]
     whole = clone(estimator).fit(x, y, **more, callbacks=[CutOff()])
-    snapshot = Snapshot(tmp_path / "a.snapshot", every=3)
+    checkpoint = Checkpoint(tmp_path / "a.checkpoint", every=3)
     last = min(11, whole.n_iter_)
     for at in sorted({2, min(5, last), last}):
-        cut_off(estimator, at, x, y, snapshot=snapshot, **more)
-    assert stored_model(snapshot.path).n_rounds == (last - 1) // 3 * 3
-    rest = clone(estimator).set_params(n_jobs=2).fit(x, y, **more, snapshot=snapshot, callbacks=[CutOff()])
+        cut_off(estimator, at, x, y, checkpoint=checkpoint, **more)
+    assert stored_model(checkpoint.path).n_rounds == (last - 1) // 3 * 3
+    rest = clone(estimator).set_params(n_jobs=2).fit(x, y, **more, checkpoint=checkpoint, callbacks=[CutOff()])
     assert rest.model_.to_bytes() == whole.model_.to_bytes()
     assert rest.evals_result_ == whole.evals_result_
     assert_array_equal(rest.train_score_, whole.train_score_)
     assert_array_equal(rest.validation_score_, whole.validation_score_)
     # What is over stays over.
     ears = CutOff()
-    again = clone(estimator).fit(x, y, **more, snapshot=snapshot, callbacks=[ears])
+    again = clone(estimator).fit(x, y, **more, checkpoint=checkpoint, callbacks=[ears])
     assert again.model_.to_bytes() == whole.model_.to_bytes()
     assert again.evals_result_ == whole.evals_result_
     assert ears.heard == []
@@ -95,16 +95,16 @@ def stored_model(path):
 def test_cut_off_after_any_round(at, tmp_path):
     estimator, x, y, _ = CASES["early"]
     whole = clone(estimator).fit(x, y).model_.to_bytes()
-    snapshot = Snapshot(tmp_path / "a.snapshot", every=1)
+    checkpoint = Checkpoint(tmp_path / "a.checkpoint", every=1)
     at = min(at, Model.from_bytes(whole).n_rounds)
-    cut_off(estimator, at, x, y, snapshot=snapshot)
+    cut_off(estimator, at, x, y, checkpoint=checkpoint)
     ears = CutOff()
-    assert clone(estimator).fit(x, y, snapshot=snapshot, callbacks=[ears]).model_.to_bytes() == whole
+    assert clone(estimator).fit(x, y, checkpoint=checkpoint, callbacks=[ears]).model_.to_bytes() == whole
     assert ears.heard[0] == at
 
 
-def test_stopped_in_the_round_of_a_snapshot(tmp_path):
-    """A callback says stop, the snapshot is written, the power goes: training must not go on."""
+def test_stopped_in_the_round_of_a_checkpoint(tmp_path):
+    """A callback says stop, the checkpoint is written, the power goes: training must not go on."""
     estimator, x, y, _ = CASES["early"]
     whole = clone(estimator).fit(x, y)
     assert whole.n_iter_ < whole.max_iter
@@ -117,29 +117,29 @@ def test_stopped_in_the_round_of_a_snapshot(tmp_path):
     first, second = PowerGoes(), PowerGoes()
     first.goes, second.goes = True, False
     with pytest.raises(InterruptedError):
-        clone(estimator).fit(x, y, snapshot=Snapshot(tmp_path / "a", every=1), callbacks=[first])
-    rest = clone(estimator).fit(x, y, snapshot=Snapshot(tmp_path / "a", every=1), callbacks=[second])
+        clone(estimator).fit(x, y, checkpoint=Checkpoint(tmp_path / "a", every=1), callbacks=[first])
+    rest = clone(estimator).fit(x, y, checkpoint=Checkpoint(tmp_path / "a", every=1), callbacks=[second])
     assert rest.model_.to_bytes() == whole.model_.to_bytes()
 
 
 def test_more_rounds_may_be_asked_for_and_not_fewer(tmp_path):
-    path = str(tmp_path / "a.snapshot")
-    regressor(max_iter=5).fit(X, Y, snapshot=path)
-    assert regressor(max_iter=12).fit(X, Y, snapshot=path).model_.to_bytes() == regressor(max_iter=12).fit(X, Y).model_.to_bytes()
-    with pytest.raises(SnapshotError, match="has 12 rounds, but max_iter asks for 5 in all"):
-        regressor(max_iter=5).fit(X, Y, snapshot=path)
+    path = str(tmp_path / "a.checkpoint")
+    regressor(max_iter=5).fit(X, Y, checkpoint=path)
+    assert regressor(max_iter=12).fit(X, Y, checkpoint=path).model_.to_bytes() == regressor(max_iter=12).fit(X, Y).model_.to_bytes()
+    with pytest.raises(CheckpointError, match="has 12 rounds, but max_iter asks for 5 in all"):
+        regressor(max_iter=5).fit(X, Y, checkpoint=path)
 
 
 def test_going_on_from_a_model_can_be_cut_off_too(tmp_path):
     first = regressor(max_iter=4).fit(X[:150], Y[:150])
     whole = regressor(max_iter=8).fit(X, Y, init_model=first)
-    snapshot = Snapshot(tmp_path / "a", every=2)
-    cut_off(regressor(max_iter=8), 9, X, Y, snapshot=snapshot, init_model=first)
-    rest = regressor(max_iter=8).fit(X, Y, init_model=first, snapshot=snapshot, callbacks=[CutOff()])
+    checkpoint = Checkpoint(tmp_path / "a", every=2)
+    cut_off(regressor(max_iter=8), 9, X, Y, checkpoint=checkpoint, init_model=first)
+    rest = regressor(max_iter=8).fit(X, Y, init_model=first, checkpoint=checkpoint, callbacks=[CutOff()])
     assert rest.model_.to_bytes() == whole.model_.to_bytes()
-    with pytest.raises(SnapshotError, match=r"the model to go on from was Model of 4 rounds, .*, now it is None"):
-        regressor(max_iter=8).fit(X, Y, snapshot=snapshot, callbacks=[CutOff()])
-    parts = regressor(max_iter=3).partial_fit(X[:150], Y[:150]).partial_fit(X[150:], Y[150:], snapshot=tmp_path / "b")
+    with pytest.raises(CheckpointError, match=r"the model to go on from was Model of 4 rounds, .*, now it is None"):
+        regressor(max_iter=8).fit(X, Y, checkpoint=checkpoint, callbacks=[CutOff()])
+    parts = regressor(max_iter=3).partial_fit(X[:150], Y[:150]).partial_fit(X[150:], Y[150:], checkpoint=tmp_path / "b")
     assert parts.model_.to_bytes() == regressor(max_iter=3).partial_fit(X[:150], Y[:150]).partial_fit(X[150:], Y[150:]).model_.to_bytes()
 
 
@@ -165,9 +165,9 @@ class TestCallbacks:
     @pytest.mark.parametrize("at", [2, 7, 8])
     def test_with_a_state(self, at, tmp_path):
         whole = regressor().fit(X, Y, callbacks=[self.Halve()])
-        snapshot = Snapshot(tmp_path / "a", every=2)
-        cut_off(regressor(), at, X, Y, snapshot=snapshot, callbacks=[self.Halve()])
-        rest = regressor().fit(X, Y, snapshot=snapshot, callbacks=[self.Halve(), CutOff()])
+        checkpoint = Checkpoint(tmp_path / "a", every=2)
+        cut_off(regressor(), at, X, Y, checkpoint=checkpoint, callbacks=[self.Halve()])
+        rest = regressor().fit(X, Y, checkpoint=checkpoint, callbacks=[self.Halve(), CutOff()])
         assert rest.model_.to_bytes() == whole.model_.to_bytes()
 
     def test_ours(self, tmp_path):
@@ -176,16 +176,16 @@ class TestCallbacks:
 
         more = {"eval_sets": {"some": (X[200:], Y[200:])}, "eval_metric": ["rmse", "mae"]}
         whole = regressor(max_iter=25).fit(X[:200], Y[:200], callbacks=own(), **more)
-        snapshot = Snapshot(tmp_path / "a", every=2)
-        cut_off(regressor(max_iter=25), 5, X[:200], Y[:200], snapshot=snapshot, callbacks=own(), **more)
-        rest = regressor(max_iter=25).fit(X[:200], Y[:200], snapshot=snapshot, callbacks=[*own(), CutOff()], **more)
+        checkpoint = Checkpoint(tmp_path / "a", every=2)
+        cut_off(regressor(max_iter=25), 5, X[:200], Y[:200], checkpoint=checkpoint, callbacks=own(), **more)
+        rest = regressor(max_iter=25).fit(X[:200], Y[:200], checkpoint=checkpoint, callbacks=[*own(), CutOff()], **more)
         assert rest.model_.to_bytes() == whole.model_.to_bytes()
 
     def test_others_are_refused(self, tmp_path):
-        regressor(max_iter=2).fit(X, Y, snapshot=tmp_path / "a", callbacks=[LearningRate([0.1] * 2)])
+        regressor(max_iter=2).fit(X, Y, checkpoint=tmp_path / "a", callbacks=[LearningRate([0.1] * 2)])
         for callbacks in ([], [LearningRate([0.2] * 2)], [CutOff()]):
-            with pytest.raises(SnapshotError, match=r"callbacks was .*LearningRate.*, now it is"):
-                regressor(max_iter=2).fit(X, Y, snapshot=tmp_path / "a", callbacks=callbacks)
+            with pytest.raises(CheckpointError, match=r"callbacks was .*LearningRate.*, now it is"):
+                regressor(max_iter=2).fit(X, Y, checkpoint=tmp_path / "a", callbacks=callbacks)
 
     def test_what_is_kept_must_be_plain(self, tmp_path):
         class Odd(Callback):
@@ -193,18 +193,18 @@ class TestCallbacks:
                 return object()
 
         with pytest.raises(TypeError, match=r"Odd.keep\(\) must give plain data"):
-            regressor().fit(X, Y, snapshot=tmp_path / "a", callbacks=[Odd()])
+            regressor().fit(X, Y, checkpoint=tmp_path / "a", callbacks=[Odd()])
 
     def test_the_progress_bar_does_not_matter(self, tmp_path):
-        cut_off(regressor(verbose=1), 5, X, Y, snapshot=Snapshot(tmp_path / "a", every=1))
-        rest = regressor(verbose=0).fit(X, Y, snapshot=tmp_path / "a", callbacks=[CutOff()])
+        cut_off(regressor(verbose=1), 5, X, Y, checkpoint=Checkpoint(tmp_path / "a", every=1))
+        rest = regressor(verbose=0).fit(X, Y, checkpoint=tmp_path / "a", callbacks=[CutOff()])
         assert rest.model_.to_bytes() == regressor().fit(X, Y).model_.to_bytes()
 
 
 class TestAnotherFitIsRefused:
     @pytest.fixture
-    def snapshot(self, tmp_path):
-        regressor(max_iter=3).fit(FRAME, Y, snapshot=tmp_path / "a")
+    def checkpoint(self, tmp_path):
+        regressor(max_iter=3).fit(FRAME, Y, checkpoint=tmp_path / "a")
         return tmp_path / "a"
 
     @pytest.mark.parametrize(
@@ -219,11 +219,11 @@ class TestAnotherFitIsRefused:
         ],
         ids=str,
     )
-    def test_parameters(self, snapshot, parameters, difference):
-        before = snapshot.read_bytes()
-        with pytest.raises(SnapshotError, match=f"is of another fit: {difference}"):
-            regressor(max_iter=3, **parameters).fit(FRAME, Y, snapshot=snapshot)
-        assert snapshot.read_bytes() == before
+    def test_parameters(self, checkpoint, parameters, difference):
+        before = checkpoint.read_bytes()
+        with pytest.raises(CheckpointError, match=f"is of another fit: {difference}"):
+            regressor(max_iter=3, **parameters).fit(FRAME, Y, checkpoint=checkpoint)
+        assert checkpoint.read_bytes() == before
 
     @pytest.mark.parametrize(
         ("x", "y", "more", "difference"),
@@ -239,66 +239,66 @@ class TestAnotherFitIsRefused:
         ],
         ids=lambda value: value if isinstance(value, str) else "",
     )
-    def test_data(self, snapshot, x, y, more, difference):
-        with pytest.raises(SnapshotError, match=f"is of another fit: {difference}"):
-            regressor(max_iter=3).fit(x, y, snapshot=snapshot, **more)
+    def test_data(self, checkpoint, x, y, more, difference):
+        with pytest.raises(CheckpointError, match=f"is of another fit: {difference}"):
+            regressor(max_iter=3).fit(x, y, checkpoint=checkpoint, **more)
 
     def test_classes_and_estimators(self, tmp_path):
-        classifier(max_iter=3).fit(X, Y > 0, snapshot=tmp_path / "a")
-        with pytest.raises(SnapshotError, match=r"the classes was array\(\[False, True\]\), now it is array\(\[0, 1\]\)"):
-            classifier(max_iter=3).fit(X, (Y > 0).astype(int), snapshot=tmp_path / "a")
-        with pytest.raises(SnapshotError, match="the estimator was 'BoostingClassifier', now it is 'BoostingRegressor'"):
-            regressor(max_iter=3).fit(X, Y, snapshot=tmp_path / "a")
+        classifier(max_iter=3).fit(X, Y > 0, checkpoint=tmp_path / "a")
+        with pytest.raises(CheckpointError, match=r"the classes was array\(\[False, True\]\), now it is array\(\[0, 1\]\)"):
+            classifier(max_iter=3).fit(X, (Y > 0).astype(int), checkpoint=tmp_path / "a")
+        with pytest.raises(CheckpointError, match="the estimator was 'BoostingClassifier', now it is 'BoostingRegressor'"):
+            regressor(max_iter=3).fit(X, Y, checkpoint=tmp_path / "a")
 
     def test_other_rows_kept_aside(self, tmp_path):
-        fit = {"X": X, "y": Y, "snapshot": tmp_path / "a"}
+        fit = {"X": X, "y": Y, "checkpoint": tmp_path / "a"}
         regressor(max_iter=3, early_stopping=True, validation_split=iter([(np.arange(200), np.arange(200, N))])).fit(**fit)
-        with pytest.raises(SnapshotError, match="the set 'train' was other data: rows had other values"):
+        with pytest.raises(CheckpointError, match="the set 'train' was other data: rows had other values"):
             regressor(max_iter=3, early_stopping=True, validation_split=iter([(np.arange(210), np.arange(210, N))])).fit(**fit)
 
     def test_forests_know_their_number_of_trees(self, tmp_path):
         forest = regressor(boosting="forest", subsample=0.5)
-        forest.fit(X, Y, snapshot=tmp_path / "a")
-        with pytest.raises(SnapshotError, match="max_iter was 12, now it is 13"):
-            clone(forest).set_params(max_iter=13).fit(X, Y, snapshot=tmp_path / "a")
+        forest.fit(X, Y, checkpoint=tmp_path / "a")
+        with pytest.raises(CheckpointError, match="max_iter was 12, now it is 13"):
+            clone(forest).set_params(max_iter=13).fit(X, Y, checkpoint=tmp_path / "a")
 
 
 class TestFiles:
     @pytest.mark.parametrize("bytes_", [b"", b"nonsense", b"x" * 1000], ids=len)
-    def test_no_snapshot(self, bytes_, tmp_path):
+    def test_no_checkpoint(self, bytes_, tmp_path):
         (tmp_path / "a").write_bytes(bytes_)
-        with pytest.raises(SnapshotError, match="is no snapshot, or a damaged one"):
-            regressor().fit(X, Y, snapshot=tmp_path / "a")
+        with pytest.raises(CheckpointError, match="is no checkpoint, or a damaged one"):
+            regressor().fit(X, Y, checkpoint=tmp_path / "a")
         assert (tmp_path / "a").read_bytes() == bytes_
 
     @pytest.mark.parametrize("about", [{}, [], {"identity": {}}, {"identity": {"settings": {}, "data": {}}}], ids=str)
     def test_another_document(self, about, tmp_path):
-        regressor(max_iter=1).fit(X, Y, snapshot=tmp_path / "a")
+        regressor(max_iter=1).fit(X, Y, checkpoint=tmp_path / "a")
         arrays, _ = container.unpack(disk.read(tmp_path / "a"))
         text = json.dumps(about)
-        disk.write(tmp_path / "a", container.pack(arrays, {"snapshot": text, "sha256": checksum(arrays, text)}))
-        with pytest.raises(SnapshotError, match="is no snapshot, or a damaged one"):
-            regressor(max_iter=1).fit(X, Y, snapshot=tmp_path / "a")
+        disk.write(tmp_path / "a", container.pack(arrays, {"checkpoint": text, "sha256": checksum(arrays, text)}))
+        with pytest.raises(CheckpointError, match="is no checkpoint, or a damaged one"):
+            regressor(max_iter=1).fit(X, Y, checkpoint=tmp_path / "a")
 
-    def test_a_model_is_no_snapshot(self, tmp_path):
+    def test_a_model_is_no_checkpoint(self, tmp_path):
         (tmp_path / "a").write_bytes(regressor().fit(X, Y).model_.to_bytes())
-        with pytest.raises(SnapshotError, match="is no snapshot"):
-            regressor().fit(X, Y, snapshot=tmp_path / "a")
+        with pytest.raises(CheckpointError, match="is no checkpoint"):
+            regressor().fit(X, Y, checkpoint=tmp_path / "a")
 
     def test_damage_is_seen(self, tmp_path):
-        regressor(max_iter=3).fit(X, Y, snapshot=tmp_path / "a")
+        regressor(max_iter=3).fit(X, Y, checkpoint=tmp_path / "a")
         data = (tmp_path / "a").read_bytes()
         rng = random.Random(0)
         for _ in range(40):
             broken = bytearray(data)
             broken[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
             (tmp_path / "a").write_bytes(broken)
-            with pytest.raises(SnapshotError):
-                regressor(max_iter=3).fit(X, Y, snapshot=tmp_path / "a")
+            with pytest.raises(CheckpointError):
+                regressor(max_iter=3).fit(X, Y, checkpoint=tmp_path / "a")
 
     def test_a_folder_that_is_not_there(self, tmp_path):
         with pytest.raises(FileNotFoundError, match="there is no folder"):
-            regressor().fit(X, Y, snapshot=tmp_path / "none" / "a")
+            regressor().fit(X, Y, checkpoint=tmp_path / "none" / "a")
 
     def test_a_full_disk_does_not_end_training(self, tmp_path, monkeypatch):
         def full(path, data):
@@ -306,7 +306,7 @@ class TestFiles:
 
         monkeypatch.setattr(disk, "write", full)
         with pytest.warns(RuntimeWarning, match="could not be written, training goes on without: .*No space left"):
-            fitted = regressor().fit(X, Y, snapshot=tmp_path / "a")
+            fitted = regressor().fit(X, Y, checkpoint=tmp_path / "a")
         assert fitted.model_.to_bytes() == regressor().fit(X, Y).model_.to_bytes()
 
     @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ class TestFiles:
     def test_how_often(self, when, n_written, tmp_path, monkeypatch):
         written = []
         monkeypatch.setattr(disk, "write", lambda path, data: written.append(len(data)))
-        regressor().fit(X, Y, snapshot=Snapshot(tmp_path / "a", **when))
+        regressor().fit(X, Y, checkpoint=Checkpoint(tmp_path / "a", **when))
         assert len(written) == n_written
 
     @pytest.mark.parametrize(
@@ -325,11 +325,11 @@ class TestFiles:
     )
     def test_bad_settings(self, wrong, message):
         with pytest.raises(ValueError, match=message):
-            Snapshot("a", **wrong)
+            Checkpoint("a", **wrong)
 
     def test_a_path_is_needed(self):
-        with pytest.raises(TypeError, match="Snapshot needs the path of a file; got 5"):
-            regressor().fit(X, Y, snapshot=5)
+        with pytest.raises(TypeError, match="Checkpoint needs the path of a file; got 5"):
+            regressor().fit(X, Y, checkpoint=5)
 
 
 def test_text_tells_values_apart():
@@ -361,10 +361,10 @@ def kill_while_it_trains(path, rng):
 
 
 def test_kill_9_at_random_moments(tmp_path):
-    """At the end of a round, and at any moment, also while a snapshot is written; then it ends as if nothing had been."""
+    """At the end of a round, and at any moment, also while a checkpoint is written; then it ends as if nothing had been."""
     whole = killed.fit()
     rng = random.Random(5)
-    path = tmp_path / "run.snapshot"
+    path = tmp_path / "run.checkpoint"
     at = rng.randrange(2, Model.from_bytes(whole).n_rounds)
     assert run(path, at, 2).wait() == -signal.SIGKILL
     assert stored_model(path).n_rounds == at - 1
