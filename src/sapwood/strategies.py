@@ -16,6 +16,7 @@ from sapwood.losses import LeafRows, Loss
 from sapwood.sampling.rows import RowSampler
 from sapwood.steps import Step
 from sapwood.trees.grower import TreeConfig, grow_tree
+from sapwood.trees.growth import Grower
 from sapwood.trees.records import Records, Scale
 from sapwood.trees.rules import Rules
 from sapwood.trees.tree import Leaves, Tree
@@ -38,7 +39,7 @@ class Fit:
     loss: Loss
     sampler: RowSampler
     mode: Mode
-    workspace: kernels.GrowingTree
+    workspace: Grower
     leaves: Leaves  # of the tree grown last
     step: Step
     seed: int

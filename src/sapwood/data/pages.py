@@ -13,6 +13,7 @@ from sapwood.data.binning import Binning
 from sapwood.data.sparse import SparseTable
 from sapwood.data.storage import BESIDE, Storage, bin_rows
 from sapwood.data.tables import Table
+from sapwood.trees.growth import Execution, Grower, LocalExecution, make_grower
 
 if TYPE_CHECKING:
     from sapwood.model import Model
@@ -98,7 +99,7 @@ class Pages:
     @classmethod
     def _build_sparse(cls, table: SparseTable, binning: Binning, n_threads: int, storage: Storage, codes: np.ndarray, width: int) -> Pages:
         missing, clashes = (np.zeros(binning.n_features, dtype=np.uint8) for _ in range(2))
-        places = kernels.Places(storage.missing_bins, storage.column, storage.common)
+        places = kernels.ColumnLayout(storage.missing_bins, storage.column, storage.common)
         args = binning.cuts, binning.begin, places, codes.reshape(-1), width, codes.shape[2], missing, clashes, n_threads
         begin, beside = table.lines.store(*args)
         if clashes.any():  # the sample did not show it
@@ -134,22 +135,18 @@ class Pages:
     def finish(self, model: Model) -> None:
         """Training is over."""
 
-    def workspace(self, n_threads: int) -> kernels.Workspace:
+    def workspace(self, n_threads: int, execution: Execution | None = None) -> Grower:
         """The native state in which trees grow on these rows."""
         n_bins = (np.diff(self.binning.begin) + 1 + self.missing).astype(np.int32)
-        return kernels.Workspace(
-            n_bins,
-            self.missing,
-            self.binning.missing_bins,
-            self.width,
-            self.pages[0].codes.shape[2],
-            [page.codes.reshape(-1) for page in self.pages],
-            [page.n_rows for page in self.pages],
-            n_threads,
-            HISTOGRAM_BYTES,
-            self.storage.places,
-            [page.lists for page in self.pages if page.lists is not None],
-        )
+        shape = self.width, self.pages[0].codes.shape[2]
+        layout = kernels.BinLayout(n_bins, self.missing, self.binning.missing_bins, *shape, self.storage.places)
+        starts = np.cumsum([0] + [page.n_rows for page in self.pages]).tolist()
+        pages = [
+            kernels.Page(layout, page.codes.reshape(-1), page.n_rows, page.lists, first_row)
+            for page, first_row in zip(self.pages, starts[:-1], strict=True)
+        ]
+        search = kernels.SplitSearch(layout, n_threads, HISTOGRAM_BYTES)
+        return make_grower(search, kernels.RowPartition(layout, pages, n_threads), execution or LocalExecution())
 
 
 def _bin_plainly(table: Table, binning: Binning, codes: np.ndarray, width: int, missing: np.ndarray, n_threads: int) -> None:
