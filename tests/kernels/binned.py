@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -86,6 +87,44 @@ class Binned:
             kernels.SplitSearch(layout, n_threads, max_histogram_bytes),
             kernels.RowPartition(layout, pages, n_threads),
         )
+
+
+class Partitions:
+    """Several partitions of a data set, each as if in a process of its own: what they return is added up.
+
+    parts : RowPartitions; rows : the slice of all rows that each has; first_row : the id of the first of all
+    """
+
+    def __init__(self, parts, rows, first_row=0):
+        self.parts, self.rows, self.first_row = parts, rows, first_row
+
+    def start(self, gradients, format, key, sample=None):
+        size = 4 if format.gradients == SINGLE else 8
+        sums = []
+        for part, rows in zip(self.parts, self.rows, strict=True):
+            begin, end = self.first_row + rows.start, self.first_row + rows.stop
+            own = None if sample is None else sample[(sample >= begin) & (sample < end)]
+            sums.append(part.start(gradients[rows.start * size : rows.stop * size], format, key, own))
+        return np.sum(sums, axis=0)
+
+    def apply(self, batch):
+        return np.sum([part.apply(batch) for part in self.parts], axis=0)
+
+    def split_sums(self, *split):
+        return np.sum([part.split_sums(*split) for part in self.parts], axis=0)
+
+    def leaf_sums(self, leaves, leaf_of_row, leaf_size):
+        of_parts = [leaf_of_row[rows.start * leaf_size : rows.stop * leaf_size] for rows in self.rows]
+        return np.sum([part.leaf_sums(leaves, own, leaf_size) for part, own in zip(self.parts, of_parts, strict=True)], axis=0)
+
+
+CUTS = {1: [], 2: [0.3], 3: [0.3, 0.3], 5: [0.0, 0.1, 0.15, 0.8]}  # where partitions are cut: one is empty
+
+
+def slices(n_rows, n_partitions):
+    """The rows of each partition: of different sizes, some have none."""
+    at = [0, *(int(cut * n_rows) for cut in CUTS[n_partitions]), n_rows]
+    return [slice(a, b) for a, b in pairwise(at)]
 
 
 def native_pages(kernels, layout, pages, lists=None, first_row=0):
