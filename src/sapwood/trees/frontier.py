@@ -7,8 +7,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from sapwood import kernels
-
 Sums = tuple[np.ndarray, np.ndarray, np.ndarray]  # gradients, hessians, rows of some nodes
 
 
@@ -27,7 +25,7 @@ class Frontier:
     def __init__(self, max_leaves: int | None) -> None:
         self.leaves_left = float("inf") if max_leaves is None else max_leaves - 1
 
-    def join(self, tree: kernels.GrownTree, leaves: np.ndarray, sums: Sums, allows: Callable[[Sums], np.ndarray]) -> np.ndarray | None:
+    def join(self, nodes: dict[str, np.ndarray], leaves: np.ndarray, sums: Sums, allows: Callable[[Sums], np.ndarray]) -> np.ndarray | None:
         """(n_leaves,) numbers of groups: leaves of a group have one value. None: each has its own.
 
         `sums` are those of the leaves; `allows` tells which sums may make a leaf.
@@ -142,8 +140,8 @@ class Symmetric(Frontier):
     def full(self) -> bool:
         return self.leaves_left < 2 * self.n_chosen
 
-    def join(self, tree: kernels.GrownTree, leaves: np.ndarray, sums: Sums, allows: Callable[[Sums], np.ndarray]) -> np.ndarray | None:
-        left, right = tree.left, tree.right
+    def join(self, nodes: dict[str, np.ndarray], leaves: np.ndarray, sums: Sums, allows: Callable[[Sums], np.ndarray]) -> np.ndarray | None:
+        left, right = nodes["left"], nodes["right"]
         inner = np.flatnonzero(left >= 0)
         whole = tuple(np.zeros(len(left), dtype=part.dtype) for part in sums)
         for all_, part in zip(whole, sums, strict=True):
