@@ -11,24 +11,26 @@ from sapwood.data.checks import check_labels
 from sapwood.plots.canvas import GREY, bare, make_axes, style
 from sapwood.uncertainty.rows import count_rows
 
-Z = 1.96  # 95 % of a normal distribution
+Z = 1.96  # of a 95 % confidence interval
 
 
 def plot_calibration(estimators: Any, X: Any, y: Any, *, n_bins: int = 10, ax: Any = None) -> Any:
-    """How often what a classifier says is true, by what it says: on the diagonal it is honest.
+    """Reliability diagram: observed frequency against predicted probability. A calibrated classifier lies on the diagonal.
 
-    Of two classes, it is the probability of the second one; of more, that of the most probable one. Bins hold equally many rows; bars
-    are 95 % confidence intervals (Wilson's).
+    With two classes, the probability of the second class is shown; with more, the probability of the predicted class. Bins hold equal
+    numbers of rows. Error bars are 95 % Wilson confidence intervals.
 
     Parameters
     ----------
-    estimators : a fitted classifier, or a dict of name -> fitted classifier
-    X, y : rows that none of them was trained on
+    estimators : fitted classifier, or dict of name -> fitted classifier
+    X, y : rows that were not used for training
+    n_bins : number of bins
+    ax : axes to draw on; None for new ones
     """
     named = estimators if isinstance(estimators, Mapping) else {type(estimators).__name__: estimators}
     y = check_labels(y, count_rows(X), "y")
     ax = make_axes(ax, 5.2, 5.2)
-    first = 1.0  # where the axes begin
+    first = 1.0  # lower end of both axes
     for i, (name, estimator) in enumerate(named.items()):
         proba, classes = estimator.predict_proba(X), estimator.classes_
         two = len(classes) == 2
@@ -49,11 +51,11 @@ def plot_calibration(estimators: Any, X: Any, y: Any, *, n_bins: int = 10, ax: A
             **style(i),
         )
     ax.plot([first, 1], [first, 1], color=GREY, linewidth=1, linestyle=":", zorder=1)
-    for x, height, side, text in ((0.98, 0.02, "right", "says too much"), (0.02, 0.96, "left", "says too little")):
+    for x, height, side, text in ((0.98, 0.02, "right", "overconfident"), (0.02, 0.96, "left", "underconfident")):
         ax.text(x, height, text, transform=ax.transAxes, ha=side, fontsize=8, color=GREY, style="italic")
     what = f"probability of class {classes[1]!s}" if two else "probability of the most probable class"
     limits = (first - 0.02 * (1 - first), 1 + 0.02 * (1 - first))
-    ax.set(xlabel=f"predicted {what}", ylabel="share of rows where it was true", xlim=limits, ylim=limits, aspect="equal")
+    ax.set(xlabel=f"predicted {what}", ylabel="observed frequency", xlim=limits, ylim=limits, aspect="equal")
     ax.set_title("Calibration", loc="left")
     ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(-0.02, -0.12), fontsize=9)
     bare(ax, "both")
@@ -61,7 +63,7 @@ def plot_calibration(estimators: Any, X: Any, y: Any, *, n_bins: int = 10, ax: A
 
 
 def _bins(said: np.ndarray, true: np.ndarray, n_bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
-    """Of each bin: mean of what was said, share of what was true, its confidence interval; and the mean gap of a row."""
+    """Mean prediction, observed frequency and its confidence interval of each bin; and the mean absolute gap (calibration error)."""
     order = np.argsort(said, kind="stable")
     bins = [rows for rows in np.array_split(order, n_bins) if len(rows)]
     n = np.array([len(rows) for rows in bins])
