@@ -34,14 +34,14 @@ def plot_calibration(estimators: Any, X: Any, y: Any, *, n_bins: int = 10, ax: A
     for i, (name, estimator) in enumerate(named.items()):
         proba, classes = estimator.predict_proba(X), estimator.classes_
         two = len(classes) == 2
-        said = proba[:, 1] if two else proba.max(axis=1)
+        predicted = proba[:, 1] if two else proba.max(axis=1)
         true = y == classes[1] if two else classes[proba.argmax(axis=1)] == y
-        means, shares, low, high, error = _bins(said, np.asarray(true, dtype=np.float64), n_bins)
+        means, rates, low, high, error = _bins(predicted, np.asarray(true, dtype=np.float64), n_bins)
         first = 0.0 if two else min(first, np.floor(10 * min(means.min(), low.min())) / 10)
         ax.errorbar(
             means,
-            shares,
-            yerr=[shares - low, high - shares],
+            rates,
+            yerr=[rates - low, high - rates],
             marker="os^Dv"[i % 5],
             markersize=5,
             capsize=2,
@@ -62,13 +62,13 @@ def plot_calibration(estimators: Any, X: Any, y: Any, *, n_bins: int = 10, ax: A
     return ax
 
 
-def _bins(said: np.ndarray, true: np.ndarray, n_bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
+def _bins(predicted: np.ndarray, true: np.ndarray, n_bins: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float]:
     """Mean prediction, observed frequency and its confidence interval of each bin; and the mean absolute gap (calibration error)."""
-    order = np.argsort(said, kind="stable")
+    order = np.argsort(predicted, kind="stable")
     bins = [rows for rows in np.array_split(order, n_bins) if len(rows)]
     n = np.array([len(rows) for rows in bins])
-    means, shares = (np.array([values[rows].mean() for rows in bins]) for values in (said, true))
-    middle = (shares + Z**2 / (2 * n)) / (1 + Z**2 / n)
-    half = Z / (1 + Z**2 / n) * np.sqrt(shares * (1 - shares) / n + Z**2 / (4 * n**2))
-    low, high = np.minimum(middle - half, shares), np.maximum(middle + half, shares)
-    return means, shares, low, high, float((n * abs(means - shares)).sum() / n.sum())
+    means, rates = (np.array([values[rows].mean() for rows in bins]) for values in (predicted, true))
+    middle = (rates + Z**2 / (2 * n)) / (1 + Z**2 / n)
+    half = Z / (1 + Z**2 / n) * np.sqrt(rates * (1 - rates) / n + Z**2 / (4 * n**2))
+    low, high = np.minimum(middle - half, rates), np.maximum(middle + half, rates)
+    return means, rates, low, high, float((n * abs(means - rates)).sum() / n.sum())

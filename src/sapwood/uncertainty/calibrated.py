@@ -95,8 +95,8 @@ class CalibratedClassifier(ClassifierMixin, SavedWrapper, MetaEstimatorMixin, Ba
         elif not frozen:
             train, held = hold_out(train, self.calibration_size, train.y, draw_seed(self.random_state))
         estimator = BoostingClassifier() if self.estimator is None else clone(self.estimator)
-        watched = {"X_val": held.X, "y_val": held.y, "sample_weight_val": held.weight} if _stops_early(estimator, train.n_rows) else {}
-        self.estimator_ = train.fit(estimator, **watched)
+        validation = {"X_val": held.X, "y_val": held.y, "sample_weight_val": held.weight} if _stops_early(estimator, train.n_rows) else {}
+        self.estimator_ = train.fit(estimator, **validation)
         self.classes_ = estimator.classes_
         unknown = np.setdiff1d(held.y, self.classes_)
         if len(unknown):
