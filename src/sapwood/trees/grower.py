@@ -12,9 +12,11 @@ from sapwood.trees.features import FeaturePolicy
 from sapwood.trees.forced import ForcedSplit
 from sapwood.trees.frontier import Frontier
 from sapwood.trees.gradients import FixedGradients, HistogramFormat
+from sapwood.trees.leaf_assignment import LeafAssignment
+from sapwood.trees.leaf_models import ConstantLeaves
 from sapwood.trees.monotonic import MonotonicBounds
 from sapwood.trees.rules import Limits, Rules
-from sapwood.trees.tree import Leaves, Tree
+from sapwood.trees.tree import Tree
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ def grow_tree(
     records: FixedGradients,
     config: TreeConfig,
     key: int,
-    leaves: Leaves,
+    leaves: LeafAssignment,
     sample: np.ndarray | None = None,
 ) -> Tree:
     """Grow one tree; its leaf values are Newton steps times the learning rate. `leaves` tells afterwards where the rows are.
@@ -68,7 +70,7 @@ def _finish(
     form: HistogramFormat,
     config: TreeConfig,
     frontier: Frontier,
-    leaves: Leaves,
+    leaves: LeafAssignment,
 ) -> Tree:
     """Freeze the nodes into a tree. Leaf values come from the exact sums of the rows' gradients, not from the histograms' rounded ones."""
     grown, sets = workspace.grown(form.gradient_unit), workspace.sets()
@@ -77,8 +79,7 @@ def _finish(
     sums = workspace.finish(at, leaves.data, leaves.size)
     leaves.groups = frontier.join(grown, at, sums, lambda sums: config.rules.allows(sums, records.scale))
     gradient, hessian, count = (leaves.joined(part) for part in sums)
-    value, threshold = np.zeros(len(feature)), np.zeros(len(feature))
-    value[at] = config.rules.leaf_steps((gradient, hessian, count), records, leaves.limits) * config.learning_rate
+    steps, threshold = config.rules.leaf_steps((gradient, hessian, count), records, leaves.limits), np.zeros(len(feature))
     threshold[inner] = binning.thresholds(feature[inner], bin_[inner])
     if len(sets):
         by_levels = np.flatnonzero(grown["by_levels"])
@@ -90,8 +91,8 @@ def _finish(
         left=grown["left"],
         right=grown["right"],
         missing_left=grown["missing_left"],
-        value=value,
         gain=grown["gain"],
         count=grown["count"],
+        leaves=ConstantLeaves.of_steps(len(feature), at, steps * config.learning_rate),
         sets=sets,
     )
