@@ -169,8 +169,8 @@ void bind_tables(nb::module_& m) {
           "cuts"_a, "cuts_begin"_a, "places"_a, "page"_a, "width"_a, "stride"_a, "missing"_a, "clashes"_a, "n_threads"_a)
       .def(
           "hash_columns",
-          [](const OwnedLines& self, Out<uint64_t> sums, int n_threads) {
-            require(int64_t(sums.size()) == self.lines.n_across, "sums must have one number for each column");
+          [](const OwnedLines& self, Out<uint64_t> sums, int n_threads, int64_t first_row) {
+            require(int64_t(sums.size()) == self.lines.n_across && first_row >= 0, "sums must have one number for each column");
             std::vector<std::vector<uint64_t>> of_thread(std::max(1, n_threads));
             parallel(n_threads, (self.lines.n_lines + kLinesAtOnce - 1) / kLinesAtOnce, [&](int participant, Tasks& tasks) {
               auto& own = of_thread[participant];
@@ -179,7 +179,7 @@ void bind_tables(nb::module_& m) {
                 const int64_t begin = task * kLinesAtOnce, end = std::min(self.lines.n_lines, begin + kLinesAtOnce);
                 with_number(self.lines.type, [&](auto zero) {
                   auto* values = static_cast<const decltype(zero)*>(self.lines.values);
-                  hash_entries(values, self.lines.across, self.lines.begin, begin, end, own.data());
+                  hash_entries(values, self.lines.across, self.lines.begin, begin, end, first_row, own.data());
                 });
               }
             });
@@ -187,7 +187,7 @@ void bind_tables(nb::module_& m) {
               for (size_t f = 0; f < own.size(); ++f) sums.data()[f] += own[f];
             }
           },
-          "sums"_a, "n_threads"_a, release)
+          "sums"_a, "n_threads"_a, "first_row"_a = 0, release)
       .def(
           "share_columns",
           [](const OwnedLines& self, In<int32_t> order, In<int32_t> n_codes, int max_codes, int n_open) {
