@@ -1,4 +1,4 @@
-"""What holds for every leaf model. A new member of the table needs an entry in tests/reference/leaf_models.py, and nothing here."""
+"""Checks of every leaf model. A new member of the table needs an entry in tests/reference/leaf_models.py, and nothing here."""
 
 import json
 
@@ -67,12 +67,12 @@ class Case:
         binning = Binning([CUTS] * N_FEATURES)
         return Model(binning, BASE, "squared_error", "identity", list(self.trees), int(self.shared), self.leaf_model)
 
-    def said(self, leaves, node, row=None):
-        """What a leaf adds to a row; by default to the first."""
+    def adds(self, leaves, node, row=None):
+        """(n_outputs,): the part of a leaf in the raw prediction of a row; by default of the first."""
         return self.added(leaves, node, self.x[0] if row is None else row)
 
-    def all_said(self, leaves):
-        return np.array([self.said(leaves, node, row) for node in self.leaf_nodes for row in self.x[:5]])
+    def all_added(self, leaves):
+        return np.array([self.adds(leaves, node, row) for node in self.leaf_nodes for row in self.x[:5]])
 
     @property
     def leaf_nodes(self):
@@ -96,8 +96,8 @@ def case(request):
 
 
 def assert_same_leaves(leaves, others):
-    for name, array in leaves.join([leaves]).items():
-        other = others.join([others])[name]
+    for name, array in leaves.arrays().items():
+        other = others.arrays()[name]
         assert_array_equal(array, other)
         assert (array.dtype, array.shape) == (other.dtype, other.shape)
 
@@ -120,17 +120,17 @@ def test_steps_are_added_to_every_row(case):
     for leaves in (case.leaf_model.of_steps(len(case.tree.feature), nodes, steps), case.tree.leaves.with_steps(nodes, steps)):
         assert (leaves.n_nodes, leaves.n_outputs) == (case.tree.leaves.n_nodes, case.tree.leaves.n_outputs)
         for node, step in zip(nodes, steps, strict=True):
-            assert_array_equal(case.said(leaves, node), np.atleast_1d(step))
+            assert_array_equal(case.adds(leaves, node), np.atleast_1d(step))
             assert_array_equal(leaves.mean_values()[node], np.atleast_1d(step))
 
 
 def test_scaled(case):
     leaves = case.tree.leaves
-    before = case.all_said(leaves)
-    assert_allclose(case.all_said(leaves.scaled(-0.3)), -0.3 * before)
-    assert_allclose(case.all_said(leaves.scaled(-0.3).unscaled(-0.3)), before)
+    before = case.all_added(leaves)
+    assert_allclose(case.all_added(leaves.scaled(-0.3)), -0.3 * before)
+    assert_allclose(case.all_added(leaves.scaled(-0.3).unscaled(-0.3)), before)
     assert_same_leaves(leaves.scaled(1.0), leaves)
-    assert_array_equal(case.all_said(leaves), before)  # it is not changed
+    assert_array_equal(case.all_added(leaves), before)  # it is not changed
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.3, 1.0])
@@ -138,13 +138,13 @@ def test_blended(case, decay):
     old, new, nodes = case.tree.leaves, case.other, case.leaf_nodes[::2]
     blended = old.blended(new, decay, nodes)
     for node in case.leaf_nodes:
-        a, b = case.said(old, node), case.said(new, node)
+        a, b = case.adds(old, node), case.adds(new, node)
         if node not in nodes:
-            assert_array_equal(case.said(blended, node), a)
+            assert_array_equal(case.adds(blended, node), a)
         elif decay in (0, 1):
-            assert_array_equal(case.said(blended, node), a if decay else b)
+            assert_array_equal(case.adds(blended, node), a if decay else b)
         else:
-            assert_allclose(case.said(blended, node), decay * a + (1 - decay) * b)
+            assert_allclose(case.adds(blended, node), decay * a + (1 - decay) * b)
 
 
 def test_some_of_the_nodes(case):
@@ -153,10 +153,10 @@ def test_some_of_the_nodes(case):
     taken = leaves.take(order)
     assert taken.n_nodes == len(order)
     for at, node in enumerate(order):
-        assert_array_equal(case.said(taken, at), case.said(leaves, node))
+        assert_array_equal(case.adds(taken, at), case.adds(leaves, node))
     only = leaves.only(nodes[:4])
-    assert_array_equal([case.said(only, node) for node in nodes[:4]], [case.said(leaves, node) for node in nodes[:4]])
-    assert not np.array([case.said(only, node) for node in nodes[4:]]).any()
+    assert_array_equal([case.adds(only, node) for node in nodes[:4]], [case.adds(leaves, node) for node in nodes[:4]])
+    assert not np.array([case.adds(only, node) for node in nodes[4:]]).any()
 
 
 def test_one_output_and_a_constant(case):
@@ -164,10 +164,10 @@ def test_one_output_and_a_constant(case):
     for k in range(leaves.n_outputs):
         own = leaves.output(k)
         assert own.n_outputs == 1
-        assert_array_equal([case.said(own, node)[0] for node in nodes], [case.said(leaves, node)[k] for node in nodes])
+        assert_array_equal([case.adds(own, node)[0] for node in nodes], [case.adds(leaves, node)[k] for node in nodes])
     moved = leaves.plus(2.5, nodes[1:])
-    assert_array_equal(case.said(moved, nodes[0]), case.said(leaves, nodes[0]))
-    assert_allclose([case.said(moved, node) for node in nodes[1:]], [case.said(leaves, node) + 2.5 for node in nodes[1:]])
+    assert_array_equal(case.adds(moved, nodes[0]), case.adds(leaves, nodes[0]))
+    assert_allclose([case.adds(moved, node) for node in nodes[1:]], [case.adds(leaves, node) + 2.5 for node in nodes[1:]])
 
 
 def test_arrays_of_all_trees(case):
@@ -177,6 +177,7 @@ def test_arrays_of_all_trees(case):
     begin = np.cumsum([0] + [leaves.n_nodes for leaves in all_leaves]).tolist()
     for leaves, again in zip(all_leaves, case.leaf_model.split(arrays, begin), strict=True):
         assert_same_leaves(leaves, again)
+        assert_same_leaves(leaves, case.leaf_model.from_arrays(leaves.arrays(), leaves.n_nodes))
 
 
 def test_file(case):
@@ -268,18 +269,18 @@ def test_expected_of_a_leaf(case):
     leaves, known = case.tree.leaves, {f: case.x[:5, f] for f in range(N_FEATURES)}
     for node in case.leaf_nodes:
         found = np.broadcast_to(leaves.expected(node, known), (leaves.n_outputs, 5))
-        assert_allclose(found.T, [case.said(leaves, node, row) for row in case.x[:5]])
+        assert_allclose(found.T, [case.adds(leaves, node, row) for row in case.x[:5]])
         assert_allclose(leaves.expected(node, {})[:, 0], leaves.mean_values()[node])
 
 
 def test_constants_are_what_the_leaves_add_to_every_row(case):
     values = case.tree.leaves.constant_values()
     if values is None:
-        assert len(np.unique(case.all_said(case.tree.leaves)[:5], axis=0)) > 1
+        assert len(np.unique(case.all_added(case.tree.leaves)[:5], axis=0)) > 1
         return
     assert values.shape == (len(case.tree.feature), case.tree.leaves.n_outputs)
     for node in case.leaf_nodes:
-        assert_array_equal([case.said(case.tree.leaves, node, row) for row in case.x[:5]], [values[node]] * 5)
+        assert_array_equal([case.adds(case.tree.leaves, node, row) for row in case.x[:5]], [values[node]] * 5)
 
 
 def test_words(case):

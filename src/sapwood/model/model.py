@@ -318,7 +318,7 @@ class Model:
             "cuts": self.binning.cuts,
             "cuts_begin": self.binning.begin,
             "kinds": np.zeros(self.n_features) if self.binning.kinds is None else self.binning.kinds,
-            **self.leaf_model.join([self.leaf_model.empty(self.n_outputs if self.shared else None)]),  # of no trees
+            **self.leaf_model.empty(self.n_outputs if self.shared else None).arrays(),  # of no trees
             **self.encoding.arrays(),
             **self.arrays(),
         }

@@ -16,8 +16,7 @@ from sapwood.trees.tree import Tree
 
 def add_tree(rows: Pages | SortedRows, tree: Tree, raw: np.ndarray, execution: Execution, factor: float = 1.0) -> None:
     """Add one tree, times a factor, to the raw predictions of rows, (n_outputs of the tree, n_rows)."""
-    scaled = tree.leaves.scaled(factor)
-    trees, leaves = tree.native(), scaled.native(scaled.join([scaled]))
+    trees, leaves = tree.native(), tree.leaves.native(tree.leaves.scaled(factor).arrays())
     if isinstance(rows, SortedRows):
         scorer = kernels.Scorer(trees, leaves, rows.table.n_features, len(raw))
         for part, numbers in rows.blocks():

@@ -1,4 +1,4 @@
-"""Leaf models: what the leaves of a tree say of a row."""
+"""Leaf models: what the leaves of a tree add to the raw predictions of their rows."""
 
 from sapwood.trees.leaf_models.base import LeafModel
 from sapwood.trees.leaf_models.constant import ConstantLeaves

@@ -1,4 +1,4 @@
-"""The leaf model: what the leaves of a tree say of a row."""
+"""The leaf model: what the leaves of a tree add to the raw predictions of their rows."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 class LeafModel(ABC):
     """The leaves of one tree: a function of a row for each leaf, whose result is added to the raw prediction.
 
-    Node numbers are those of the tree; a leaf model has an entry for every node, and says nothing in nodes that are not leaves. A leaf
-    model is not changed once it is made: every method returns another one. So trees, and copies of a model, may share it.
+    Node numbers are those of the tree; a leaf model has an entry for every node, and adds nothing at nodes that are not leaves. A leaf
+    model is immutable: methods return another one. So trees, and copies of a model, may share it.
 
     Life cycle
     ----------
@@ -116,6 +116,15 @@ class LeafModel(ABC):
     @abstractmethod
     def split(cls, arrays: Mapping[str, np.ndarray], begin: Sequence[int]) -> list[Self]:
         """Return the leaves of each tree from the arrays of all; `begin`, (n_trees + 1,): where each tree's nodes begin."""
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays of these leaves alone: see `join`."""
+        return self.join([self])
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], n_nodes: int) -> Self:
+        """Return the leaves of one tree of so many nodes from its arrays."""
+        return cls.split(arrays, [0, n_nodes])[0]
 
     @classmethod
     @abstractmethod
