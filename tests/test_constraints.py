@@ -217,7 +217,7 @@ class TestForcedSplits:
 
     def test_six_collision_events(self):
         tree = self.fit(self.SPLITS).model_.trees[0]
-        assert tree.value[tree.feature < 0].tolist() == pytest.approx([-1.5, 0.75, 3.0], abs=1e-8)
+        assert tree.leaves.value[tree.feature < 0].tolist() == pytest.approx([-1.5, 0.75, 3.0], abs=1e-8)
         assert tree.threshold[tree.feature >= 0].tolist() == [70, 130]
         halved = self.fit(self.SPLITS, learning_rate=0.5).predict_proba(self.EVENTS)[:, 1]
         assert halved.round(2).tolist() == [0.19, 0.42, 0.19, 0.42, 0.69, 0.19]

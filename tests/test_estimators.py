@@ -114,7 +114,7 @@ def model_bytes(estimator, *args, **kwargs):
 
 
 def trees_of(fitted):
-    return [tree.value.tobytes() + tree.feature.tobytes() + tree.threshold.tobytes() for tree in fitted.model_.trees]
+    return [tree.leaves.value.tobytes() + tree.feature.tobytes() + tree.threshold.tobytes() for tree in fitted.model_.trees]
 
 
 # Known answers
@@ -133,7 +133,7 @@ def test_four_houses():
     fitted = BoostingRegressor(**parameters).fit(houses, prices)
     assert_allclose(fitted.model_.base_score, [0.5875], rtol=1e-15)
     (tree,) = fitted.model_.trees
-    assert_allclose(sorted(tree.value[tree.feature < 0]), [-0.4125, -0.0875, 0.9125], rtol=1e-8)
+    assert_allclose(sorted(tree.leaves.value[tree.feature < 0]), [-0.4125, -0.0875, 0.9125], rtol=1e-8)
     assert_allclose(fitted.predict(houses), [1.5, 0.5, 0.175, 0.175], rtol=1e-8)
 
 
@@ -749,7 +749,7 @@ def test_depthwise_trees_are_level_and_leafwise_trees_go_where_the_gain_is():
 def test_regularisation_shrinks_leaves():
     plain, shrunk = (regressor(max_iter=1, max_depth=1, l2_regularization=l2).fit(X, Y).model_.trees[0] for l2 in (0.0, 100.0))
     rows = plain.count[1:]
-    assert_allclose(shrunk.value[1:], plain.value[1:] * rows / (rows + 100.0), rtol=1e-12)
+    assert_allclose(shrunk.leaves.value[1:], plain.leaves.value[1:] * rows / (rows + 100.0), rtol=1e-12)
 
 
 @pytest.mark.parametrize("grow_policy", ["leafwise", "depthwise"])

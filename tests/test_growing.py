@@ -48,12 +48,12 @@ class TestRegularisation:
         for leaf in np.flatnonzero(tree.feature < 0):
             residual = (Y[TRAIN] - Y[TRAIN].mean())[reached == leaf]
             expected = np.sign(residual.sum()) * max(abs(residual.sum()) - 4.0, 0) / len(residual)
-            assert tree.value[leaf] == pytest.approx(expected, abs=1e-6)
+            assert tree.leaves.value[leaf] == pytest.approx(expected, abs=1e-6)
 
     def test_max_step(self):
-        values = np.concatenate([tree.value for tree in regressor(max_step=0.2, learning_rate=0.5).model_.trees])
+        values = np.concatenate([tree.leaves.value for tree in regressor(max_step=0.2, learning_rate=0.5).model_.trees])
         assert np.abs(values).max() == pytest.approx(0.1)
-        assert np.abs(np.concatenate([tree.value for tree in regressor(learning_rate=0.5).model_.trees])).max() > 0.2
+        assert np.abs(np.concatenate([tree.leaves.value for tree in regressor(learning_rate=0.5).model_.trees])).max() > 0.2
 
     def test_min_gain(self):
         for tree in regressor(min_gain=3.0).model_.trees:
@@ -67,7 +67,7 @@ class TestRegularisation:
         free, smooth = (regressor(max_iter=1, max_leaf_nodes=2, learning_rate=1.0, path_smooth=s).model_.trees[0] for s in (0.0, 500.0))
         # The root's value is its Newton step, here zero, smoothed.
         n = free.count[1:]
-        np.testing.assert_allclose(smooth.value[1:], free.value[1:] * (n / 500) / (n / 500 + 1), atol=1e-6)
+        np.testing.assert_allclose(smooth.leaves.value[1:], free.leaves.value[1:] * (n / 500) / (n / 500 + 1), atol=1e-6)
 
     def test_extra_trees_try_one_threshold_a_feature(self):
         model = regressor(extra_trees=True)
@@ -111,7 +111,7 @@ class TestSymmetric:
         (tree,) = model.model_.trees
         reached = leaf_of_rows(model.model_, X[TRAIN])[:, 0]
         residual = Y[TRAIN] - Y[TRAIN].mean()
-        values = tree.value[reached]
+        values = tree.leaves.value[reached]
         for value in np.unique(values):  # rows of one value are enough, and it is their mean
             assert (values == value).sum() >= 60
             assert residual[values == value].mean() == pytest.approx(value, abs=1e-6)
@@ -152,7 +152,7 @@ class TestSampling:
         reached = leaf_of_rows(model.model_, X[TRAIN])[:, 10]
         *_, before, _ = model.staged_predict(X[TRAIN])
         means = np.array([(Y[TRAIN] - before)[reached == leaf].mean() for leaf in np.flatnonzero(tree.feature < 0)])
-        of_all = np.allclose(tree.value[tree.feature < 0], 0.1 * means, atol=1e-6)
+        of_all = np.allclose(tree.leaves.value[tree.feature < 0], 0.1 * means, atol=1e-6)
         assert of_all == (ways.get("sampling") in ("mvs", "bayesian"))
 
     def test_rows_that_were_not_drawn_get_their_predictions_too(self):
@@ -178,7 +178,8 @@ class TestDart:
         plain, dart = regressor(max_iter=20), regressor(max_iter=20, boosting="dart", skip_drop=0.0, drop_rate=0.5)
         np.testing.assert_array_equal(dart.model_.trees[0].feature, plain.model_.trees[0].feature)
         ratio = (
-            dart.model_.trees[0].value[dart.model_.trees[0].feature < 0] / plain.model_.trees[0].value[plain.model_.trees[0].feature < 0]
+            dart.model_.trees[0].leaves.value[dart.model_.trees[0].feature < 0]
+            / plain.model_.trees[0].leaves.value[plain.model_.trees[0].feature < 0]
         )
         assert ratio.max() < 0.9
         np.testing.assert_allclose(ratio, ratio[0])
@@ -300,11 +301,12 @@ class TestMethods:
         Estimator = BoostingClassifier if kind == "log_loss" else BoostingRegressor
         y = CLASSES if kind == "log_loss" else Y
         models = [Estimator(kind, max_iter=8, tree_method=method, **parameters).fit(self.ROUNDED, y).model_ for method in ("hist", "exact")]
-        names = ["feature", "left", "right", "missing_left", "value", "count", "gain"]
+        names = ["feature", "left", "right", "missing_left", "count", "gain"]
         names += [] if "forced_splits" in parameters else ["threshold"]  # a forced one is kept to the letter only where it is a cut
         for hist, exact in zip(*(model.trees for model in models), strict=True):
             for name in names:
                 np.testing.assert_array_equal(getattr(exact, name), getattr(hist, name), err_msg=name)
+            np.testing.assert_array_equal(exact.leaves.value, hist.leaves.value)
 
     def test_exact_equals_many_bins(self):
         exact, many = regressor(tree_method="exact"), regressor(max_bins=65_535)

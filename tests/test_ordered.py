@@ -106,9 +106,9 @@ class TestDefinition:
         raw = np.full(N, Y.mean())
         for leaf, tree in zip(leaf_of_rows(model), model.trees, strict=True):
             for node, mean in means(leaf, np.arange(N), Y - raw).items():
-                assert tree.value[node] == pytest.approx(0.1 * mean, abs=1e-7)
+                assert tree.leaves.value[node] == pytest.approx(0.1 * mean, abs=1e-7)
                 assert tree.count[node] == (leaf == node).sum()
-            raw += tree.value[leaf]
+            raw += tree.leaves.value[leaf]
 
     def test_no_split_is_left_that_does_not_help_the_other_rows(self, trained):
         model, mode, _ = trained

@@ -51,8 +51,8 @@ class TestSharedTrees:
         model = classifier(**SHARED, shared_trees=n_trees).fit(X, CLASSES).model_
         assert (model.shared, model.n_rounds, len(model.trees)) == (n_trees, 12, 12 * n_trees)
         for tree in model.trees:
-            assert tree.value.shape == (len(tree.feature), 5)
-            assert not tree.value[tree.feature >= 0].any()
+            assert tree.leaves.value.shape == (len(tree.feature), 5)
+            assert not tree.leaves.value[tree.feature >= 0].any()
 
     def test_leaf_values_are_newton_steps_of_each_class(self):
         """The first tree: gradients at the base score, by hand."""
@@ -66,7 +66,7 @@ class TestSharedTrees:
             own = CLASSES[reached[:, 0] == leaf]
             gradient = np.array([len(own) * p[k] - (own == k).sum() for k in range(5)])
             step = np.clip(-gradient / (len(own) * p * (1 - p) + 2.0), -4, 4)
-            np.testing.assert_allclose(tree.value[leaf], 0.3 * step, rtol=1e-6)
+            np.testing.assert_allclose(tree.leaves.value[leaf], 0.3 * step, rtol=1e-6)
 
     def test_leaf_values_are_means_of_the_targets_that_are_there(self):
         y = masked()
@@ -76,7 +76,7 @@ class TestSharedTrees:
         model.scorer().leaves(X, 0, 1, reached, 1)
         for leaf in np.unique(reached):
             step = np.nanmean(y[reached[:, 0] == leaf] - model.base_score, axis=0)
-            np.testing.assert_allclose(model.trees[0].value[leaf], 0.5 * step, rtol=1e-6, atol=1e-7)
+            np.testing.assert_allclose(model.trees[0].leaves.value[leaf], 0.5 * step, rtol=1e-6, atol=1e-7)
 
     @pytest.mark.parametrize("fit", [lambda: classifier(**SHARED).fit(X, CLASSES), lambda: regressor(**SHARED).fit(X, masked())])
     def test_files_and_pickles(self, fit):

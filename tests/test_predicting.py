@@ -75,7 +75,7 @@ def test_leaves_add_up_to_the_prediction(case):
     raw = np.tile(model.base_score, (N_ROWS, 1))
     for t, (tree, own) in enumerate(zip(model.trees, leaves.reshape(N_ROWS, -1).T, strict=True)):
         assert (tree.feature[own] == -1).all()
-        raw[:, model.outputs_of(t)] += tree.value[own].reshape(N_ROWS, -1)
+        raw[:, model.outputs_of(t)] += tree.leaves.value[own].reshape(N_ROWS, -1)
     np.testing.assert_array_equal(raw, raw_of(fitted, X))
     np.testing.assert_array_equal(fitted.apply(X, rounds=(3, 8)), leaves[:, 3:8])
     np.testing.assert_array_equal(model.apply(X), leaves)

@@ -60,7 +60,7 @@ def test_new_rows_say_something_new(case):
     for one, other in zip(old.trees, new.trees, strict=True):
         for name in ("feature", "threshold", "left", "right", "missing_left", "gain", "count", "sets"):
             assert_array_equal(getattr(one, name), getattr(other, name))
-    assert any(not np.array_equal(one.value, other.value) for one, other in zip(old.trees, new.trees, strict=True))
+    assert any(not np.array_equal(one.leaves.value, other.leaves.value) for one, other in zip(old.trees, new.trees, strict=True))
     twin = clone(estimator).set_params(n_jobs=2).fit(x, y, **more).refit(new_x, new_y, decay=0.5, **new_more)
     assert twin.model_.to_bytes() == new.to_bytes()
 
@@ -79,7 +79,7 @@ def test_values_are_blended(decay):
     for value in np.unique(before):
         rows = (before == value)[ROWS[1]]
         assert_allclose(predicted[before == value], base + decay * (value - old_base) + (1 - decay) * (y[rows].mean() - base))
-    assert tree.value is not fitted.model_.trees[0].value
+    assert tree.leaves.value is not fitted.model_.trees[0].leaves.value
 
 
 def test_a_shift_is_learnt():
@@ -95,7 +95,7 @@ def test_leaves_without_rows_keep_their_values():
     old = fitted.model_.trees[0]
     fitted.refit(X[:1], Y[:1], decay=0)
     new = fitted.model_.trees[0]
-    assert np.count_nonzero(old.value != new.value) <= 1
+    assert np.count_nonzero(old.leaves.value != new.leaves.value) <= 1
 
 
 @pytest.mark.parametrize("decay", [0, 0.4])

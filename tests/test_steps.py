@@ -26,8 +26,8 @@ def test_a_line_search_finds_the_best_factor(name, strategy):
     assert found.train_score_[-1] >= newton.train_score_[-1] - 1e-12
     # The trees are the same but for a factor.
     tree, other = found.model_.trees[0], newton.model_.trees[0]
-    leaves = np.abs(other.value) > 1e-12
-    factors = tree.value[leaves] / other.value[leaves]
+    leaves = np.abs(other.leaves.value) > 1e-12
+    factors = tree.leaves.value[leaves] / other.leaves.value[leaves]
     np.testing.assert_allclose(factors, factors[0], rtol=1e-9)
 
 

@@ -3,6 +3,7 @@ import numpy as np
 from sapwood.importing.builder import build_model, in_order, make_schema, whole_counts
 from sapwood.model import Model
 from sapwood.trees.column_tree import ColumnTree
+from sapwood.trees.leaf_models import ConstantLeaves
 
 N_LEVELS = 600
 
@@ -15,9 +16,9 @@ def stump(left, missing_left, value):
         left=np.array([2, -1, -1], dtype=np.int32),
         right=np.array([1, -1, -1], dtype=np.int32),
         missing_left=np.array([missing_left, False, False]),
-        value=np.array([[0.0], [0.0], [value]]),
         gain=np.zeros(3),
         count=np.array([10, 4, 6]),
+        leaves=ConstantLeaves(np.array([[0.0], [0.0], [value]])),
         levels={0: left},
     )
 
@@ -39,13 +40,14 @@ def test_in_order_drops_what_is_out_of_reach():
     more = ColumnTree(
         **{
             name: np.append(getattr(tree, name), getattr(tree, name)[1:2], axis=0)
-            for name in ("column", "threshold", "left", "right", "missing_left", "value", "gain", "count")
+            for name in ("column", "threshold", "left", "right", "missing_left", "gain", "count")
         },
+        leaves=tree.leaves.take([0, 1, 2, 1]),
         levels=tree.levels,
     )
     found = in_order(more)
     assert found.left.tolist() == [1, -1, -1]
-    assert found.value.tolist() == [[0.0], [1.0], [0.0]]
+    assert found.leaves.value.tolist() == [[0.0], [1.0], [0.0]]
 
 
 def test_whole_counts():

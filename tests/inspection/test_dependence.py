@@ -25,7 +25,7 @@ def walk(tree, node, point):
     """The expected value below a node, by the definition: point is a dict of feature -> value."""
     f = tree.feature[node]
     if f < 0:
-        return tree.value[node]
+        return tree.leaves.value[node]
     left, right = tree.left[node], tree.right[node]
     if f in point:
         goes_left = tree.missing_left[node] if np.isnan(point[f]) else point[f] <= tree.threshold[node]

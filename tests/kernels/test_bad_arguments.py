@@ -21,7 +21,9 @@ kernels.SplitSearch(layout, 1, 1 << 20).start(partition, np.zeros(2400, np.uint8
 """,
     "scoring with no threads": """
 leaf = np.array([-1], np.int32)
-scorer = kernels.Scorer(np.array([0, 1]), leaf, np.zeros(1), leaf, leaf, np.zeros(1, np.uint8), np.zeros(1), 2, 1)
+nodes = {"feature": leaf, "threshold": np.zeros(1), "bin": leaf, "left": leaf, "right": leaf, "missing_left": np.zeros(1, np.uint8)}
+trees, leaves = kernels.TreeArrays(begin=np.array([0, 1]), **nodes), kernels.LeafArrays(value=np.zeros(1))
+scorer = kernels.Scorer(trees, leaves, 2, 1)
 scorer.add(np.zeros((20, 2)), 0, 1, np.zeros((20, 1)), 0)
 """,
     "more leaves than a byte can number": """

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from sapwood.trees.growth import LocalGrower
 from tests.kernels.binned import MODES, NARROW, Gradients, grow, native_pages
+from tests.kernels.test_scoring import add_tree
 
 OWN, SHARED, ROW_LIST = "own", "shared", "beside"
 
@@ -157,8 +158,9 @@ def test_a_tree_over_stored_rows(kernels, kinds):
     value[leaves] = rng.normal(size=len(leaves))
     columns, width, (page,), (lists,) = table.stored(kernels, 1)
     raw = np.zeros(5_000)
-    tree = nodes["feature"], nodes["bin"], nodes["left"], nodes["right"], nodes["missing_left"], value
-    kernels.add_tree(page.reshape(-1), 5_000, width, 8, table.missing_bin, *tree, raw, 2, columns, lists)
+    tree = {name: nodes[name] for name in ("feature", "bin", "left", "right", "missing_left")}
+    shape = {"n_rows": 5_000, "width": width, "stride": 8, "missing_bin": table.missing_bin}
+    add_tree(kernels, **tree, value=value, raw=raw, n_threads=2, page=page.reshape(-1), **shape, columns=columns, lists=lists)
     np.testing.assert_array_equal(raw, value[leaves[leaf_of_row]])
 
 

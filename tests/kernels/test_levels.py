@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from tests.kernels.binned import MODES, WIDE, Binned, Gradients, constrain, nodes_of
+from tests.kernels.test_scoring import add_tree
 from tests.kernels.test_scoring import check as check_scores
 from tests.kernels.test_scoring import random_tree as tree_of_numbers
 from tests.kernels.test_split_search import assert_same_tree, grow, leaves_of
@@ -146,10 +147,10 @@ class TestTrees:
         bins = nodes["bin"]
         bins[nodes["by_levels"] == 1] = np.arange(len(grower.sets()))
         raw = np.zeros(1000)
-        tree = (nodes["feature"], bins, nodes["left"], nodes["right"], nodes["missing_left"], np.arange(len(bins), dtype=np.float64))
-        shape = 1000, layout["width"], layout["stride"], layout["missing_bin"]
-        kinds = np.ones(4, dtype=np.uint8)
-        kernels.add_tree(table.pages()[0].reshape(-1), *shape, *tree, raw, 1, None, None, kinds, grower.sets())
+        tree = {name: nodes[name] for name in ("feature", "left", "right", "missing_left")} | {"bin": bins, "sets": grower.sets()}
+        shape = {"n_rows": 1000} | {name: layout[name] for name in ("width", "stride", "missing_bin")}
+        rows = {"page": table.pages()[0].reshape(-1), **shape, "kinds": np.ones(4, dtype=np.uint8)}
+        add_tree(kernels, **tree, value=np.arange(len(bins), dtype=np.float64), raw=raw, n_threads=1, **rows)
         np.testing.assert_array_equal(raw, leaves_of(grower, 1000)[2])
 
 

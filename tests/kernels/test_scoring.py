@@ -31,14 +31,20 @@ def random_tree(rng, n_leaves, n_features, thresholds, n_values=None):
     )
 
 
-def make_scorer(kernels, trees, n_features, n_outputs=1, **change):
+def scorer_of(kernels, value, n_features, n_outputs, n_levels=None, **nodes):
+    """A scorer from all arrays by name."""
+    trees = kernels.TreeArrays(**{"bin": np.zeros(len(nodes["feature"]), dtype=np.int32), **nodes})
+    return kernels.Scorer(trees, kernels.LeafArrays(value=value), n_features, n_outputs, n_levels)
+
+
+def make_scorer(kernels, trees, n_features, n_outputs=1, n_levels=None):
     begin = np.concatenate([[0], np.cumsum([len(tree.feature) for tree in trees])]).astype(np.int64)
     arrays = {name: np.concatenate([getattr(tree, name) for tree in trees]) for name in twin.Tree._fields if name not in ("bin", "sets")}
-    if change.get("n_levels") is not None:
+    if n_levels is not None:
         starts = np.cumsum([0] + [len(tree.sets) for tree in trees])
-        change["bin"] = np.concatenate([tree.bin + start for tree, start in zip(trees, starts, strict=False)]).astype(np.int32)
-        change["sets"] = np.concatenate([tree.sets for tree in trees])
-    return kernels.Scorer(**{"begin": begin, **arrays, "n_features": n_features, "n_outputs": n_outputs, **change})
+        arrays["bin"] = np.concatenate([tree.bin + start for tree, start in zip(trees, starts, strict=False)]).astype(np.int32)
+        arrays["sets"] = np.concatenate([tree.sets for tree in trees])
+    return scorer_of(kernels, n_features=n_features, n_outputs=n_outputs, n_levels=n_levels, begin=begin, **arrays)
 
 
 def table(rng, n_rows, n_features, n_distinct=50):
@@ -190,8 +196,9 @@ class TestScorer:
         tree = random_tree(np.random.default_rng(9), 5, 2, np.zeros(1))
         make_scorer(kernels, [tree], 2).add(np.empty((0, 2)), 0, 1, np.empty((0, 1)), 1)
         out = np.ones((20, 1))
-        empty = [np.empty(0, dtype=dtype) for dtype in ("i4", "f8", "i4", "i4", "u1", "f8")]
-        kernels.Scorer(np.zeros(1, dtype=np.int64), *empty, 2, 1).add(np.zeros((20, 2)), 0, 0, out, 1)
+        types = {"feature": "i4", "threshold": "f8", "left": "i4", "right": "i4", "missing_left": "u1", "value": "f8"}
+        empty = {name: np.empty(0, dtype=dtype) for name, dtype in types.items()}
+        scorer_of(kernels, **empty, begin=np.zeros(1, dtype=np.int64), n_features=2, n_outputs=1).add(np.zeros((20, 2)), 0, 0, out, 1)
         assert (out == 1).all()
 
 
@@ -206,6 +213,7 @@ class TestMalformedTrees:
             "threshold": np.array([0.5, 0, 1.5, 0, 0]),
             "left": np.array([1, 0, 3, 0, 0], dtype=np.int32),
             "right": np.array([2, 0, 4, 0, 0], dtype=np.int32),
+            "bin": np.zeros(5, dtype=np.int32),
             "missing_left": np.zeros(5, dtype=np.uint8),
             "value": np.arange(5.0),
             "n_features": 2,
@@ -234,44 +242,44 @@ class TestMalformedTrees:
     )
     def test_nodes(self, kernels, name, at, wrong):
         arguments = self.tree()
-        kernels.Scorer(**arguments)
+        scorer_of(kernels, **arguments)
         arguments[name][at] = wrong
         with pytest.raises(ValueError):
-            kernels.Scorer(**arguments)
+            scorer_of(kernels, **arguments)
 
-    @pytest.mark.parametrize("name", ["feature", "threshold", "left", "right", "missing_left", "value", "begin"])
+    @pytest.mark.parametrize("name", ["feature", "threshold", "bin", "left", "right", "missing_left", "value", "begin"])
     def test_lengths(self, kernels, name):
         arguments = self.tree()
         arguments[name] = arguments[name][:-1]
         with pytest.raises(ValueError):
-            kernels.Scorer(**arguments)
+            scorer_of(kernels, **arguments)
 
     @pytest.mark.parametrize("shape", [(5, 2), (5, 4), (4, 3), (10,), (0,)])
     def test_values_for_other_outputs(self, kernels, shape):
-        kernels.Scorer(**{**self.tree(), "n_outputs": 3, "value": np.zeros((5, 3))})
+        scorer_of(kernels, **{**self.tree(), "n_outputs": 3, "value": np.zeros((5, 3))})
         with pytest.raises(ValueError):
-            kernels.Scorer(**{**self.tree(), "n_outputs": 3, "value": np.zeros(shape)})
+            scorer_of(kernels, **{**self.tree(), "n_outputs": 3, "value": np.zeros(shape)})
 
     @pytest.mark.parametrize("begin", [[], [0, 0, 5], [0, 5, 5], [0, 6, 5], [0, -1, 5]])
     def test_begin(self, kernels, begin):
         with pytest.raises(ValueError):
-            kernels.Scorer(**{**self.tree(), "begin": np.array(begin, dtype=np.int64)})
+            scorer_of(kernels, **{**self.tree(), "begin": np.array(begin, dtype=np.int64)})
 
     @pytest.mark.parametrize("change", [{"n_features": 0}, {"n_outputs": 0}, {"n_features": -1}, {"n_features": 1}])
     def test_sizes(self, kernels, change):
         with pytest.raises(ValueError):
-            kernels.Scorer(**{**self.tree(), **change})
+            scorer_of(kernels, **{**self.tree(), **change})
 
     @pytest.mark.parametrize("first, last", [(-1, 1), (0, 2), (1, 0)])
     def test_ranges_of_trees(self, kernels, first, last):
-        scorer, x = kernels.Scorer(**self.tree()), np.zeros((3, 2))
+        scorer, x = scorer_of(kernels, **self.tree()), np.zeros((3, 2))
         with pytest.raises(ValueError, match="trees out of range"):
             scorer.add(x, first, last, np.zeros((3, 1)), 1)
         with pytest.raises(ValueError, match="trees out of range"):
             scorer.leaves(x, first, last, np.zeros((3, 1), dtype=np.int32), 1)
 
     def test_tables_and_outputs_of_other_shapes(self, kernels):
-        scorer = kernels.Scorer(**self.tree())
+        scorer = scorer_of(kernels, **self.tree())
         with pytest.raises(ValueError, match="features"):
             scorer.add(np.zeros((3, 3)), 0, 1, np.zeros((3, 1)), 1)
         with pytest.raises(ValueError, match="features"):
@@ -283,6 +291,14 @@ class TestMalformedTrees:
                 scorer.leaves(np.zeros((3, 2)), 0, 1, np.zeros(shape, dtype=np.int32), 1)
         with pytest.raises(ValueError, match="convert it to float64"):
             scorer.add(np.zeros((3, 2), dtype=np.float16), 0, 1, np.zeros((3, 1)), 1)
+
+
+def add_tree(kernels, feature, bin, left, right, missing_left, value, sets=None, **rows):
+    """One tree over binned rows, from all arrays by name."""
+    n = len(feature)
+    nodes = {"feature": feature, "bin": bin, "left": left, "right": right, "missing_left": missing_left, "sets": sets}
+    tree = kernels.TreeArrays(begin=np.array([0, n], dtype=np.int64), threshold=np.zeros(n), **nodes)
+    kernels.add_tree(tree=tree, leaves=kernels.LeafArrays(value=value), **rows)
 
 
 class TestAddTree:
@@ -297,18 +313,20 @@ class TestAddTree:
         for f in range(5):
             page[f // width, :, f % width] = bins[:, f]
         tree = random_tree(rng, 40, 5, np.arange(10.0))
-        nodes = (tree.feature, tree.threshold.astype(np.int32), tree.left, tree.right, tree.missing_left, tree.value)
+        nodes = {"feature": tree.feature, "bin": tree.threshold.astype(np.int32), "left": tree.left, "right": tree.right}
+        nodes |= {"missing_left": tree.missing_left}
+        shape = {"n_rows": n_rows, "width": width, "stride": stride, "missing_bin": missing_bin, "n_threads": n_threads}
         raw = rng.normal(size=n_rows)
         some = rng.choice(n_rows, 50, replace=False)
         x = np.where(bins == 10, np.nan, bins.astype(float))
         expected = twin.add([tree], x[some], raw[some, None].copy())[:, 0]
-        kernels.add_tree(page.reshape(-1), n_rows, width, stride, missing_bin, *nodes, raw, n_threads)
+        add_tree(kernels, page=page.reshape(-1), **shape, **nodes, value=tree.value, raw=raw)
         np.testing.assert_array_equal(raw[some], expected)
         # A value for each output, to some columns of a larger array.
         values, planes = rng.normal(size=(len(tree.feature), 3)), rng.normal(size=(3, n_rows + 9))
         before = planes.copy()
         part = planes[:, 4 : 4 + n_rows]
-        kernels.add_tree(page.reshape(-1), n_rows, width, stride, missing_bin, *nodes[:-1], values, part, n_threads)
+        add_tree(kernels, page=page.reshape(-1), **shape, **nodes, value=values, raw=part)
         expected = twin.add([tree._replace(value=values)], x[some], before[:, 4 : 4 + n_rows].T[some].copy())
         np.testing.assert_array_equal(part.T[some], expected)
         np.testing.assert_array_equal(planes[:, [0, 1, 2, 3, -5, -4, -3, -2, -1]], before[:, [0, 1, 2, 3, -5, -4, -3, -2, -1]])
@@ -348,6 +366,6 @@ class TestAddTree:
             "raw": np.zeros(20),
             "n_threads": 1,
         }
-        kernels.add_tree(**good)
+        add_tree(kernels, **good)
         with pytest.raises(ValueError):
-            kernels.add_tree(**{**good, **change})
+            add_tree(kernels, **{**good, **change})

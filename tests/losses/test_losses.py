@@ -362,7 +362,7 @@ def test_heavy_tails_under_a_log_link_do_not_diverge(name, learning_rate):
     x, tail = rng.normal(size=(3000, 3)), rng.pareto(0.4, 3000) + 1e-6
     y = np.minimum(tail, 1e12) * np.exp(x[:, 0])
     fitted = make_estimator(name, max_iter=60, learning_rate=learning_rate, early_stopping=True, validation_fraction=None).fit(x, y)
-    steps = [np.abs(tree.value).max() for tree in fitted.model_.trees]
+    steps = [np.abs(tree.leaves.value).max() for tree in fitted.model_.trees]
     assert max(steps) <= LOSSES[name].max_step * learning_rate
     predictions = fitted.predict(x)
     assert np.isfinite(predictions).all()

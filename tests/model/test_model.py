@@ -11,6 +11,7 @@ from sapwood.data.tables import ArrayTable
 from sapwood.losses import REGRESSION
 from sapwood.model.model import IMPORTANCES
 from sapwood.runtime.execution import SERIAL, Execution
+from sapwood.trees.leaf_models import ConstantLeaves
 from sapwood.trees.tree import Tree
 
 KINDS = [*REGRESSION, "multinomial_log_loss"]
@@ -51,9 +52,10 @@ def test_bytes_and_back(fitted):
     np.testing.assert_array_equal(again.binning.cuts, model.binning.cuts)
     np.testing.assert_array_equal(again.binning.begin, model.binning.begin)
     for tree, other in zip(model.trees, again.trees, strict=True):
-        for name in Tree.names():
-            np.testing.assert_array_equal(getattr(tree, name), getattr(other, name))
-            assert getattr(tree, name).dtype == getattr(other, name).dtype
+        arrays = [(getattr(tree, name), getattr(other, name)) for name in Tree.names()]
+        for own, array in [*arrays, (tree.leaves.value, other.leaves.value)]:
+            np.testing.assert_array_equal(own, array)
+            assert own.dtype == array.dtype
 
 
 @pytest.mark.parametrize("copied", [lambda m: pickle.loads(pickle.dumps(m)), copy.deepcopy], ids=["pickle", "deepcopy"])
@@ -117,9 +119,9 @@ def hand_made(best_round=None):
         return Tree(
             threshold=np.zeros(n),
             missing_left=np.zeros(n, dtype=np.uint8),
-            value=np.array(value, dtype=float),
             gain=np.array(gain, dtype=float),
             count=np.array(count, dtype=np.int64),
+            leaves=ConstantLeaves(np.array(value, dtype=float)),
             **arrays,
         )
 
@@ -183,7 +185,7 @@ def test_trees_of_a_model_from_bytes_are_its_own():
     again = Model.from_bytes(model.to_bytes())
     before = again.predict_raw(ArrayTable(x), SERIAL)
     assert again.n_trees == len(again.trees) == 3
-    again.trees[0].value[:] = 0.0
+    again.trees[0].leaves = again.trees[0].leaves.scaled(0.0)
     again.trees = again.trees[:2]
     again.changed()
     assert again.n_rounds == 2

@@ -55,7 +55,7 @@ def test_tree(table, n_leaves):
     tree, shown = estimator.model_.trees[1], texts(ax)
     assert len(ax.patches) == len(tree.feature)
     for node, f in enumerate(tree.feature):
-        text = f"{tree.value[node]:+.3g}" if f < 0 else f"{X.columns[f]} ≤ "
+        text = f"{tree.leaves.value[node]:+.3g}" if f < 0 else f"{X.columns[f]} ≤ "
         assert any(one.startswith(text) for one in shown)
     assert shown.count("missing") == n_leaves - 1
     assert "Tree 1 of 2" in shown
@@ -96,7 +96,7 @@ def test_tree_shows_levels_of_categories():
     left = {"green, red", "blue, orange, pink"}
     assert question.removeprefix("colour in ") in left
     values = {"green, red": 1, "blue, orange, pink": -1}
-    assert np.sign(tree.value[tree.left[0]]) == values[question.removeprefix("colour in ")]
+    assert np.sign(tree.leaves.value[tree.left[0]]) == values[question.removeprefix("colour in ")]
 
 
 def test_tree_shows_thresholds_of_dates():

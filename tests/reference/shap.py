@@ -15,7 +15,7 @@ def expectation(tree, row, known, background=None):
     def value(node):
         feature = tree.feature[node]
         if feature < 0:
-            return tree.value[node]
+            return tree.leaves.value[node]
         left, right = tree.left[node], tree.right[node]
         if feature not in known and background is None:
             shares = tree.count[[left, right]] / tree.count[[left, right]].sum()

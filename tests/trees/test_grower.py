@@ -14,8 +14,8 @@ from sapwood.training.multi_output import tree_key
 from sapwood.trees.features import FeaturePolicy
 from sapwood.trees.frontier import FRONTIERS
 from sapwood.trees.grower import TreeConfig, grow_tree
+from sapwood.trees.leaf_assignment import LeafAssignment
 from sapwood.trees.rules import Rules
-from sapwood.trees.tree import Leaves
 
 every_policy = pytest.mark.parametrize("policy", ["leafwise", "depthwise"])  # a symmetric tree has its own file
 
@@ -74,7 +74,7 @@ def test_limits_hold_exactly(Estimator, policy, table, max_leaf_nodes, max_depth
         assert max_depth is None or depths(tree).max() <= max_depth
         assert (tree.gain[~is_leaf] > 0).all()
         assert (tree.gain[is_leaf] == 0).all()
-        assert (tree.value[~is_leaf] == 0).all()
+        assert (tree.leaves.value[~is_leaf] == 0).all()
 
 
 @given(tables())
@@ -149,7 +149,7 @@ def test_leaf_values_are_newton_steps(l2):
     reached = leaf_of_rows(regressor.model_, x)[:, 0]
     for leaf in np.flatnonzero(tree.feature < 0):
         residuals = y[reached == leaf] - y.mean()
-        assert tree.value[leaf] == pytest.approx(0.3 * residuals.sum() / (len(residuals) + l2), abs=1e-8)
+        assert tree.leaves.value[leaf] == pytest.approx(0.3 * residuals.sum() / (len(residuals) + l2), abs=1e-8)
 
 
 def test_leaves_of_the_log_loss_hold_enough_hessian():
@@ -177,7 +177,7 @@ class TestGrowTree:
         records = next(LOSSES[loss]().records(y, np.zeros((1, len(y))) if raw is None else raw, None, SERIAL))
         shape = {name: rules.pop(name) for name in ("learning_rate", "max_leaves", "max_depth") if name in rules}
         config = TreeConfig(FRONTIERS[policy], FeaturePolicy(x.shape[1]), Rules(**rules), **shape)
-        leaves = Leaves(len(y))
+        leaves = LeafAssignment(len(y))
         return grow_tree(pages.workspace(SERIAL), binning, records, config, 0, leaves), leaves
 
     def data(self, n_rows=600):
@@ -188,7 +188,7 @@ class TestGrowTree:
     def test_gains_are_the_fall_of_twice_the_loss(self):
         x, y = self.data()
         tree, leaves = self.grow(x, y, learning_rate=1.0)
-        before, after = (y**2).sum(), ((y - tree.value[leaves.nodes][leaves.of_row]) ** 2).sum()
+        before, after = (y**2).sum(), ((y - tree.leaves.value[leaves.nodes][leaves.of_row]) ** 2).sum()
         root = y.sum() ** 2 / len(y)  # what one leaf would have gained
         assert tree.gain.sum() == pytest.approx(before - after - root, rel=1e-6)
 
@@ -215,8 +215,8 @@ class TestGrowTree:
         x, y = self.data()
         free, _ = self.grow(x, y, learning_rate=0.5)
         held, _ = self.grow(x, y, learning_rate=0.5, max_step=0.8)
-        assert np.abs(free.value).max() > 0.4
-        np.testing.assert_array_equal(held.value, np.clip(free.value, -0.4, 0.4))
+        assert np.abs(free.leaves.value).max() > 0.4
+        np.testing.assert_array_equal(held.leaves.value, np.clip(free.leaves.value, -0.4, 0.4))
 
     def test_leaves_tell_where_rows_are(self):
         x, y = self.data()
@@ -226,8 +226,8 @@ class TestGrowTree:
             assert len(leaves.of_row) == len(y)
             np.testing.assert_array_equal(tree.count[leaves.nodes], np.bincount(leaves.of_row, minlength=tree.n_leaves))
             raw = np.zeros(len(y))
-            leaves.add_values(tree.value[leaves.nodes], raw, SERIAL)
-            np.testing.assert_array_equal(raw, tree.value[leaves.nodes][leaves.of_row])
+            tree.leaves.add_to(raw, leaves, SERIAL)
+            np.testing.assert_array_equal(raw, tree.leaves.value[leaves.nodes][leaves.of_row])
 
     def test_a_feature_that_is_missing_or_not(self):
         x = np.where(np.arange(100) < 30, np.nan, 7.0)[:, None]
@@ -235,11 +235,11 @@ class TestGrowTree:
         assert tree.feature.tolist() == [0, -1, -1]
         assert tree.threshold[0] == np.inf
         assert tree.missing_left[0] == 0
-        np.testing.assert_allclose(tree.value[[tree.left[0], tree.right[0]]], [-1.0, 5.0], rtol=1e-8)
+        np.testing.assert_allclose(tree.leaves.value[[tree.left[0], tree.right[0]]], [-1.0, 5.0], rtol=1e-8)
 
     def test_nothing_to_learn_is_a_single_leaf(self):
         x, _ = self.data()
         tree, leaves = self.grow(x, np.full(len(x), 3.0))
         assert tree.n_leaves == 1
-        assert tree.value[0] == pytest.approx(0.3, rel=1e-8)
+        assert tree.leaves.value[0] == pytest.approx(0.3, rel=1e-8)
         assert leaves.nodes.tolist() == [0]

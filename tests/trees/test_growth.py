@@ -19,9 +19,10 @@ from sapwood.trees.frontier import FRONTIERS
 from sapwood.trees.gradients import NARROW, SINGLE, WIDE
 from sapwood.trees.grower import TreeConfig, grow_tree
 from sapwood.trees.growth import LocalGrower, SummedGrower, make_grower
+from sapwood.trees.leaf_assignment import LeafAssignment
 from sapwood.trees.monotonic import METHODS
 from sapwood.trees.rules import Rules
-from sapwood.trees.tree import Leaves, Tree
+from sapwood.trees.tree import Tree
 from tests.kernels.binned import Partitions, slices
 from tests.test_determinism import IN_PAGES, classifier, counts, large, measures, regressor, small, two_classes
 
@@ -115,7 +116,7 @@ def test_workers_grow_one_tree(policy, forced, loss):
         rules.constrain(grower, FRONTIERS[policy].joint)
         return grow_tree(grower, binning, own, config, 7, leaves)
 
-    all_leaves = Leaves(n_rows)
+    all_leaves = LeafAssignment(n_rows)
     expected = grow(pages.workspace(SERIAL), records(), all_leaves)
     assert expected.n_leaves >= 16
     layout, rows = layout_of(pages), slices(n_rows, n_workers)
@@ -123,7 +124,7 @@ def test_workers_grow_one_tree(policy, forced, loss):
     def work(execution):
         whole, mine = records(), rows[execution.collective.rank]
         size = whole.scale.record_size
-        leaves = Leaves(mine.stop - mine.start)
+        leaves = LeafAssignment(mine.stop - mine.start)
         grower = make_grower(kernels.SplitSearch(layout, 1, 1 << 24), partition_of(pages, layout, mine), execution)
         own = replace(whole, data=whole.data[mine.start * size : mine.stop * size])  # whose sums and number are those of all
         return grow(grower, own, leaves), leaves.of_row

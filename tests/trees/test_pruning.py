@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from sapwood.trees.leaf_assignment import LeafAssignment
+from sapwood.trees.leaf_models import ConstantLeaves
 from sapwood.trees.pruning import prune, sums_of_nodes, worth_keeping
 from sapwood.trees.rules import Limits
-from sapwood.trees.tree import Leaves, Tree
+from sapwood.trees.tree import Tree
 
 #        0
 #    1       2
@@ -26,9 +28,9 @@ def tree():
         left=LEFT.copy(),
         right=RIGHT.copy(),
         missing_left=(FEATURE >= 0).astype(np.uint8),
-        value=np.arange(9.0),
         gain=np.where(FEATURE >= 0, 1.0, 0.0),
         count=np.array([7, 4, 3, 1, 3, 2, 1, 1, 2]),
+        leaves=ConstantLeaves(np.arange(9.0)),
         sets=np.arange(24, dtype=np.uint32).reshape(3, 8),
     )
 
@@ -36,7 +38,7 @@ def tree():
 @pytest.fixture
 def leaves(tree):
     at = np.flatnonzero(FEATURE < 0)
-    leaves = Leaves(len(OF_ROW))
+    leaves = LeafAssignment(len(OF_ROW))
     leaves.hold(at, tree.count[at], Limits(*np.zeros((3, len(at)))))
     leaves.of_row[:] = OF_ROW
     return leaves
@@ -67,7 +69,7 @@ def test_pruned(tree, leaves):
     assert_array_equal(pruned.missing_left, [1, 0, 1, 0, 0])
     assert_array_equal(pruned.gain, [1, 0, 1, 0, 0])
     assert_array_equal(pruned.count, [7, 4, 3, 2, 1])
-    assert_array_equal(pruned.value, np.zeros(5))
+    assert_array_equal(pruned.leaves.value, np.zeros(5))
     assert_array_equal(leaves.nodes, [1, 3, 4])
     assert_array_equal(leaves.of_row, [0, 1, 2, 0, 0, 0, 1])
     assert_array_equal(leaves.count, [4, 2, 1])
@@ -83,7 +85,7 @@ def test_nothing_is_left_but_the_root(tree, leaves):
 
 def test_all_that_is_kept_is_as_it_was(tree, leaves):
     pruned, at = prune(tree, leaves, FEATURE >= 0, BY_LEVELS)
-    for name in set(Tree.names()) - {"value"}:
+    for name in Tree.names():
         assert_array_equal(getattr(pruned, name), getattr(tree, name))
     assert_array_equal(at, np.flatnonzero(FEATURE < 0))
     assert_array_equal(leaves.of_row, OF_ROW)

@@ -5,39 +5,91 @@
 namespace sapwood {
 namespace {
 
-// Which features are categories, and the sets of levels that nodes send left: a node on such a feature has the number of its set as bin.
-struct Categories {
-  const uint8_t* kinds = nullptr;
-  const LevelSet* sets = nullptr;
-  int64_t n_sets = 0;
+// The structure of trees; the arrays live as long as it does. That they are trees is checked once, so that the kernels need not; features,
+// bins and sets are checked where it is known how many there are.
+struct OwnedTrees {
+  In<int64_t> begin;
+  In<int32_t> feature;
+  In<double> threshold;
+  In<int32_t> bin, left, right;
+  In<uint8_t> missing_left;
+  std::optional<In2<uint32_t>> sets;
 
-  Categories(const std::optional<In<uint8_t>>& kinds_, const std::optional<In2<uint32_t>>& sets_, int n_features) {
-    require(!kinds_ || int(kinds_->size()) == n_features, "kinds must have one entry for each feature");
-    require(!sets_ || sets_->shape(1) == 8, "sets must be (n_sets, 8)");
+  TreeArrays arrays() const {
     static_assert(sizeof(LevelSet) == 8 * sizeof(uint32_t));
-    if (kinds_) kinds = kinds_->data();
-    if (sets_) sets = reinterpret_cast<const LevelSet*>(sets_->data()), n_sets = int64_t(sets_->shape(0));
+    return {.begin = begin.data(),
+            .feature = feature.data(),
+            .threshold = threshold.data(),
+            .left = left.data(),
+            .right = right.data(),
+            .missing_left = missing_left.data(),
+            .bin = bin.data(),
+            .sets = sets ? reinterpret_cast<const LevelSet*>(sets->data()) : nullptr,
+            .n_trees = int64_t(begin.size()) - 1,
+            .n_nodes = int64_t(feature.size()),
+            .n_sets = sets ? int64_t(sets->shape(0)) : 0};
   }
-  // Of a node on a feature; null for a number.
-  const LevelSet* levels(int feature, int64_t set) const {
-    if (!kinds || !kinds[feature]) return nullptr;
-    require(set >= 0 && set < n_sets, "no such set of levels");
-    return sets + set;
+
+  void check() const {
+    const size_t n_nodes = feature.size();
+    require(begin.size() >= 1 && begin.data()[0] == 0 && begin.data()[begin.size() - 1] == int64_t(n_nodes), "trees must cover the nodes");
+    require(threshold.size() == n_nodes && bin.size() == n_nodes && left.size() == n_nodes && right.size() == n_nodes &&
+                missing_left.size() == n_nodes,
+            "node arrays must have the same length");
+    require(!sets || sets->shape(1) == 8, "sets must be (n_sets, 8)");
+    std::vector<uint8_t> parents;
+    for (size_t t = 0; t + 1 < begin.size(); ++t) {
+      const int64_t first = begin.data()[t], n = begin.data()[t + 1] - first;
+      require(n > 0 && first + n <= int64_t(n_nodes), "a tree has at least one node, and they cover the arrays");
+      parents.assign(size_t(n), 0);
+      for (int64_t i = 0; i < n; ++i) {
+        const int32_t l = left.data()[first + i], r = right.data()[first + i];
+        if (feature.data()[first + i] < 0) continue;
+        require(l > i && l < n && r > i && r < n && l != r, "a node is out of range");
+        require(!parents[l]++ && !parents[r]++, "a node has two parents");
+        require(threshold.data()[first + i] == threshold.data()[first + i], "a threshold is not a number");
+      }
+      for (int64_t i = 1; i < n; ++i) require(parents[i], "a node has no parent");
+    }
+  }
+
+  // Checks what nodes ask of features: is_category(feature) tells which of them are split by sets of levels.
+  template <class IsCategory>
+  void check_features(int n_features, IsCategory&& is_category) const {
+    const TreeArrays trees = arrays();
+    for (int64_t i = 0; i < trees.n_nodes; ++i) {
+      const int32_t f = trees.feature[i];
+      require(f < n_features, "a feature is out of range");
+      require(f < 0 || !is_category(f) || (trees.bin[i] >= 0 && trees.bin[i] < trees.n_sets), "no such set of levels");
+    }
+  }
+};
+
+// The parameters of leaves; the arrays live as long as it does. A leaf model with further parameters has further arrays here.
+struct OwnedLeaves {
+  Flat<double> value;
+
+  // For so many nodes and outputs.
+  LeafArrays arrays(int64_t n_nodes, int64_t n_outputs) const {
+    const bool vectors = int64_t(value.size()) != n_nodes;
+    require(!vectors || int64_t(value.size()) == n_nodes * n_outputs, "a node must have one value, or one for each output");
+    return {value.data(), vectors ? int(n_outputs) : 1};
   }
 };
 
 // Walks one tree over a binned page and adds the leaf values, one or one for each output, to raw.
-void add_tree(In<uint8_t> page, int64_t n_rows, int width, int stride, In<int32_t> missing_bin, In<int32_t> feature, In<int32_t> bin,
-              In<int32_t> left, In<int32_t> right, In<uint8_t> missing_left, Flat<double> value, nb::ndarray<double, nb::device::cpu> raw,
-              int n_threads, const ColumnLayout* given, std::optional<Lists> lists, std::optional<In<uint8_t>> kinds,
-              std::optional<In2<uint32_t>> sets) {
+void add_tree(const OwnedTrees& owned, const OwnedLeaves& leaves, nb::ndarray<double, nb::device::cpu> raw, int n_threads, In<uint8_t> page,
+              int64_t n_rows, int width, int stride, In<int32_t> missing_bin, const ColumnLayout* given, std::optional<Lists> lists,
+              std::optional<In<uint8_t>> kinds) {
   const Planes to = as_planes(raw);
-  const int64_t n_nodes = int64_t(feature.size());
   const int n_features = int(missing_bin.size());
-  const Categories categories(kinds, sets, n_features);
-  require(n_nodes > 0 && int64_t(bin.size()) == n_nodes && int64_t(left.size()) == n_nodes && int64_t(right.size()) == n_nodes &&
-              int64_t(missing_left.size()) == n_nodes && int64_t(value.size()) == n_nodes * to.n_outputs,
-          "node arrays must have the same length");
+  const TreeArrays tree = owned.arrays();
+  const int64_t n_nodes = tree.n_nodes;
+  require(tree.n_trees == 1, "there must be one tree");
+  require(!kinds || int(kinds->size()) == n_features, "kinds must have one entry for each feature");
+  owned.check_features(n_features, [&](int32_t f) { return kinds && kinds->data()[f]; });
+  const LeafArrays values = leaves.arrays(n_nodes, to.n_outputs);
+  require(values.n_values == to.n_outputs, "a leaf must have a value for each output");
   const ColumnLayout plain = given ? ColumnLayout{} : plain_columns(missing_bin);
   const ColumnLayout& columns = given ? *given : plain;
   require(int(columns.features.size()) == n_features, "columns do not fit");
@@ -48,19 +100,18 @@ void add_tree(In<uint8_t> page, int64_t n_rows, int width, int stride, In<int32_
   if (lists) check_lists(columns, *lists, n_rows);
   std::vector<Sides> sides(n_nodes);
   for (int64_t i = 0; i < n_nodes; ++i) {
-    const int32_t f = feature.data()[i], l = left.data()[i], r = right.data()[i];
-    require(f < n_features && (f < 0 || (l > i && l < n_nodes && r > i && r < n_nodes)), "node out of range");
+    const int32_t f = tree.feature[i];
     if (f < 0) continue;
     const int missing = missing_bin.data()[f];
     require(missing >= 0 && missing <= 255, "missing_bin out of range");
-    const LevelSet* levels = categories.levels(f, bin.data()[i]);
+    const LevelSet* levels = kinds && kinds->data()[f] ? tree.sets + tree.bin[i] : nullptr;
     sides[i].fill(columns.features[f], missing + 1,
-                  [&](int b) { return b == missing ? missing_left.data()[i] : uint8_t(levels ? levels->has(b) : b <= bin.data()[i]); });
+                  [&](int b) { return b == missing ? tree.missing_left[i] : uint8_t(levels ? levels->has(b) : b <= tree.bin[i]); });
   }
   over_rows(n_rows, n_threads, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       int32_t i = 0;
-      for (int32_t f; (f = feature.data()[i]) >= 0;) {
+      for (int32_t f; (f = tree.feature[i]) >= 0;) {
         const FeatureStorage& storage = columns.features[f];
         bool goes_left;
         if (storage.column == kRowList) {
@@ -69,10 +120,10 @@ void add_tree(In<uint8_t> page, int64_t n_rows, int width, int stride, In<int32_
         } else {
           goes_left = sides[i].left[page.data()[(int64_t(storage.column / width) * n_rows + row) * stride + storage.column % width]];
         }
-        i = goes_left ? left.data()[i] : right.data()[i];
+        i = goes_left ? tree.left[i] : tree.right[i];
       }
-      const double* values = value.data() + i * to.n_outputs;
-      for (int64_t k = 0; k < to.n_outputs; ++k) to.data[k * to.stride + row] += values[k];
+      const double* own = values.value + i * to.n_outputs;
+      for (int64_t k = 0; k < to.n_outputs; ++k) to.data[k * to.stride + row] += own[k];
     }
   });
 }
@@ -81,60 +132,36 @@ void add_tree(In<uint8_t> page, int64_t n_rows, int width, int stride, In<int32_
 
 void bind_scoring(nb::module_& m) {
   const auto release = nb::call_guard<nb::gil_scoped_release>();
-  m.def("add_tree", &add_tree, "page"_a, "n_rows"_a, "width"_a, "stride"_a, "missing_bin"_a, "feature"_a, "bin"_a, "left"_a, "right"_a,
-        "missing_left"_a, "value"_a, "raw"_a, "n_threads"_a, "columns"_a = nb::none(), "lists"_a = nb::none(), "kinds"_a = nb::none(),
-        "sets"_a = nb::none(), release);
+  nb::class_<OwnedTrees>(m, "TreeArrays", "Structure of trees: their nodes, end to end. The arrays must not change afterwards.")
+      .def(
+          "__init__",
+          [](OwnedTrees* self, In<int64_t> begin, In<int32_t> feature, In<double> threshold, In<int32_t> bin, In<int32_t> left,
+             In<int32_t> right, In<uint8_t> missing_left, std::optional<In2<uint32_t>> sets) {
+            OwnedTrees trees{begin, feature, threshold, bin, left, right, missing_left, sets};
+            trees.check();
+            new (self) OwnedTrees(std::move(trees));
+          },
+          nb::kw_only(), "begin"_a, "feature"_a, "threshold"_a, "bin"_a, "left"_a, "right"_a, "missing_left"_a, "sets"_a = nb::none());
+  nb::class_<OwnedLeaves>(m, "LeafArrays", "Parameters of the leaves of trees, by node. The arrays must not change afterwards.")
+      .def("__init__", [](OwnedLeaves* self, Flat<double> value) { new (self) OwnedLeaves{value}; }, nb::kw_only(), "value"_a);
+  m.def("add_tree", &add_tree, nb::kw_only(), "tree"_a, "leaves"_a, "raw"_a, "n_threads"_a, "page"_a, "n_rows"_a, "width"_a, "stride"_a,
+        "missing_bin"_a, "columns"_a = nb::none(), "lists"_a = nb::none(), "kinds"_a = nb::none(), release);
   nb::class_<Scorer>(m, "Scorer")
       .def(
           "__init__",
-          [](Scorer* self, In<int64_t> begin, In<int32_t> feature, In<double> threshold, In<int32_t> left, In<int32_t> right,
-             In<uint8_t> missing_left, Flat<double> value, int n_features, int n_outputs, std::optional<In<int32_t>> n_levels,
-             std::optional<In<int32_t>> bin, std::optional<In2<uint32_t>> sets) {
-            const size_t n_nodes = feature.size();
-            require(!n_levels || (bin && sets && bin->size() == n_nodes && sets->shape(1) == 8 && int(n_levels->size()) == n_features),
-                    "levels do not fit");
+          [](Scorer* self, const OwnedTrees& trees, const OwnedLeaves& leaves, int n_features, int n_outputs,
+             std::optional<In<int32_t>> n_levels) {
+            require(n_features > 0 && n_outputs > 0, "n_features and n_outputs must be positive");
+            require(!n_levels || int(n_levels->size()) == n_features, "levels do not fit");
             for (int f = 0; n_levels && f < n_features; ++f) {
               require(n_levels->data()[f] >= 0 && n_levels->data()[f] <= 255, "a category has up to 255 levels");
             }
-            require(begin.size() >= 1 && begin.data()[0] == 0 && begin.data()[begin.size() - 1] == int64_t(n_nodes),
-                    "trees must cover the nodes");
-            require(threshold.size() == n_nodes && left.size() == n_nodes && right.size() == n_nodes && missing_left.size() == n_nodes,
-                    "node arrays must have the same length");
-            require(n_features > 0 && n_outputs > 0, "n_features and n_outputs must be positive");
-            const bool vectors = value.size() != n_nodes;
-            require(!vectors || value.size() == n_nodes * size_t(n_outputs), "a node must have one value, or one for each output");
-            for (size_t t = 0; t + 1 < begin.size(); ++t) {
-              const int64_t first = begin.data()[t], n = begin.data()[t + 1] - first;
-              require(n > 0 && first + n <= int64_t(n_nodes), "a tree has at least one node, and they cover the arrays");
-              std::vector<uint8_t> parents(n);
-              for (int64_t i = 0; i < n; ++i) {
-                const int32_t f = feature.data()[first + i], l = left.data()[first + i], r = right.data()[first + i];
-                if (f < 0) continue;
-                require(f < n_features && l > i && l < n && r > i && r < n && l != r, "a node is out of range");
-                require(!parents[l]++ && !parents[r]++, "a node has two parents");
-                require(threshold.data()[first + i] == threshold.data()[first + i], "a threshold is not a number");
-                if (!n_levels || !n_levels->data()[f]) continue;
-                const int32_t set = bin->data()[first + i];
-                require(set >= 0 && size_t(set) < sets->shape(0), "no such set of levels");
-              }
-              for (int64_t i = 1; i < n; ++i) require(parents[i], "a node has no parent");
-            }
-            const Trees trees{begin.data(),
-                              feature.data(),
-                              threshold.data(),
-                              left.data(),
-                              right.data(),
-                              missing_left.data(),
-                              value.data(),
-                              int64_t(begin.size()) - 1,
-                              vectors ? n_outputs : 1,
-                              n_levels ? n_levels->data() : nullptr,
-                              n_levels ? bin->data() : nullptr,
-                              n_levels ? reinterpret_cast<const LevelSet*>(sets->data()) : nullptr};
-            new (self) Scorer(trees, n_features, n_outputs);
+            trees.check_features(n_features, [&](int32_t f) { return n_levels && n_levels->data()[f]; });
+            const TreeArrays arrays = trees.arrays();
+            new (self)
+                Scorer(arrays, leaves.arrays(arrays.n_nodes, n_outputs), n_features, n_outputs, n_levels ? n_levels->data() : nullptr);
           },
-          "begin"_a, "feature"_a, "threshold"_a, "left"_a, "right"_a, "missing_left"_a, "value"_a, "n_features"_a, "n_outputs"_a,
-          "n_levels"_a = nb::none(), "bin"_a = nb::none(), "sets"_a = nb::none())
+          "trees"_a, "leaves"_a, "n_features"_a, "n_outputs"_a, "n_levels"_a = nb::none())
       .def(
           "add",
           [](const Scorer& self, AnyTable x, int64_t first, int64_t last, Out2<double> out, int n_threads) {

@@ -30,15 +30,14 @@ inline uint64_t hash_bytes(const uint8_t* data, int64_t n) {
 }
 static_assert(std::endian::native == std::endian::little, "files are little-endian");
 
-// The nodes of all trees of a file, as it has them.
+// The nodes of all trees of a file, as it has them. Leaf models check their arrays themselves.
 struct StoredNodes {
   const int64_t* begin;  // (n_trees + 1,) ascending from 0
   int64_t n_trees;
   const int32_t *feature, *bin, *left, *right;
-  const double *threshold, *value, *gain;  // value: (n_nodes, n_values)
+  const double *threshold, *gain;
   const int64_t* count;
   const uint8_t* missing_left;
-  int64_t n_values;
   const uint8_t* kinds;       // (n_features,) 0 for numbers
   const int64_t* cuts_begin;  // (n_features + 1,)
   int64_t n_features;
@@ -59,7 +58,6 @@ inline const char* find_fault(const StoredNodes& nodes) {
   auto is_number = [](double x) { return x == x; };
   if (!holds_for_all(nodes.threshold, n_nodes, is_number)) return "a threshold is not a number";
   if (!holds_for_all(nodes.gain, n_nodes, is_number)) return "a gain is not a number";
-  if (!holds_for_all(nodes.value, n_nodes * nodes.n_values, [](double x) { return x - x == 0; })) return "a leaf value is not finite";
   if (!holds_for_all(nodes.count, n_nodes, [](int64_t x) { return x >= 0; })) return "a count is negative";
   if (!holds_for_all(nodes.missing_left, n_nodes, [](uint8_t x) { return x <= 1; })) return "missing_left is neither 0 nor 1";
   if (!holds_for_all(nodes.bin, n_nodes, [](int32_t x) { return x >= 0; })) return "a bin is out of range";

@@ -90,28 +90,28 @@ int64_t item_size(char type) {
 
 }  // namespace
 
-Scorer::Scorer(const Trees& trees, int n_features, int n_outputs)
+Scorer::Scorer(const TreeArrays& trees, const LeafArrays& leaves, int n_features, int n_outputs, const int32_t* n_levels_of)
     : n_features_(n_features),
       n_outputs_(n_outputs),
-      n_values_(trees.n_values),
-      stride_(trees.n_values == 1 ? 1 : (trees.n_values + 3) / 4 * 4) {
+      n_values_(leaves.n_values),
+      stride_(leaves.n_values == 1 ? 1 : (leaves.n_values + 3) / 4 * 4) {
   begin_.assign(trees.begin, trees.begin + trees.n_trees + 1);
   const int64_t n_nodes = begin_.back();
   nodes_.resize(n_nodes);
-  values_.assign(trees.value, trees.value + n_nodes * n_values_);
+  values_.assign(leaves.value, leaves.value + n_nodes * n_values_);
   std::vector<std::vector<double>> cuts(n_features);
   for (int64_t i = 0; i < n_nodes; ++i) {
     const int f = trees.feature[i];
     nodes_[i] = {trees.threshold[i], f, trees.left[i], trees.right[i], -1, trees.missing_left[i]};
     if (f < 0) continue;
-    const int n_levels = trees.n_levels ? trees.n_levels[f] : 0;
+    const int n_levels = n_levels_of ? n_levels_of[f] : 0;
     if (n_levels == 0) {
       cuts[f].push_back(trees.threshold[i]);
       continue;
     }
     nodes_[i].set = int32_t(sets_.size());
     nodes_[i].threshold = n_levels - 1;
-    sets_.push_back(set_of_bins(trees.sets[trees.set[i]], n_levels, trees.missing_left[i]));
+    sets_.push_back(set_of_bins(trees.sets[trees.bin[i]], n_levels, trees.missing_left[i]));
     for (int bin = int(cuts[f].size()); bin < cuts_of_levels(n_levels); ++bin) cuts[f].push_back(bin + 0.5);
   }
   index_of_.assign(n_features, -1);

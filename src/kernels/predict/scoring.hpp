@@ -12,24 +12,9 @@
 #include "bins/sparse.hpp"
 #include "grow/levels.hpp"
 #include "predict/leafsets.hpp"
+#include "predict/tree_arrays.hpp"
 
 namespace sapwood {
-
-// The nodes of all trees, end to end. Children are numbered within their tree, and larger than their parent.
-struct Trees {
-  const int64_t* begin;     // (n_trees + 1,)
-  const int32_t* feature;   // -1 in a leaf
-  const double* threshold;  // x <= threshold goes left
-  const int32_t* left;
-  const int32_t* right;
-  const uint8_t* missing_left;
-  const double* value;  // (n_nodes, n_values)
-  int64_t n_trees;
-  int n_values;                       // 1: tree t counts for output t % n_outputs; n_outputs: every tree counts for all of them
-  const int32_t* n_levels = nullptr;  // (n_features,) of a category; 0 for a number. Null where all are numbers
-  const int32_t* set = nullptr;       // of each node on a category: which of the sets goes left
-  const LevelSet* sets = nullptr;
-};
 
 // A table of numbers as the caller has it: NumPy's type code, strides in elements.
 struct Table {
@@ -42,7 +27,8 @@ struct Table {
 
 class Scorer {
  public:
-  Scorer(const Trees& trees, int n_features, int n_outputs);
+  // n_levels  (n_features,) of a category, 0 for a number; null where all are numbers   IN
+  Scorer(const TreeArrays& trees, const LeafArrays& leaves, int n_features, int n_outputs, const int32_t* n_levels);
 
   // Adds the trees [first, last) to out, (n_rows, n_outputs).
   void add(const Table& table, int64_t first, int64_t last, int n_threads, double* out) const;

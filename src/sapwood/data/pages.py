@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,10 +16,6 @@ from sapwood.data.tables import Table
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
 from sapwood.trees.growth import Grower, make_grower
-
-if TYPE_CHECKING:
-    from sapwood.model import Model
-    from sapwood.trees.tree import Tree
 
 GROUP_COLUMNS = 64  # columns side by side in a row of bins: one cache line
 BLOCK_BYTES = 1 << 22  # of rows binned at a time, before they are stored
@@ -60,6 +57,8 @@ class Page:
 
 class Pages:
     """A list of pages of bins that together are one table. Row ids are counted through all pages."""
+
+    cuts_are_candidates: ClassVar[bool] = False  # whether a model keeps only the cut points that its trees use
 
     def __init__(self, binning: Binning, storage: ColumnLayout, pages: list[Page], missing: np.ndarray, width: int) -> None:
         self.binning = binning
@@ -123,20 +122,14 @@ class Pages:
         pages = [page.take(rows) for page in self.pages for rows in np.array_split(np.arange(page.n_rows), n_pages)]
         return Pages(self.binning, self.storage, pages, self.missing, self.width)
 
-    def add_tree(self, tree: Tree, raw: np.ndarray, execution: Execution, factor: float = 1.0) -> None:
-        """Add one tree's values, times a factor, to the raw predictions, (n_outputs of the tree, n_rows)."""
+    def blocks(self) -> Iterator[tuple[slice, dict[str, Any]]]:
+        """The ids of each page's rows, and the page as the kernels take it, by name of the argument."""
+        about = {"width": self.width, "missing_bin": self.binning.missing_bins, "columns": self.storage.places, "kinds": self.binning.kinds}
         start = 0
-        value = tree.value if factor == 1.0 else tree.value * factor
-        nodes = (tree.feature, tree.bin, tree.left, tree.right, tree.missing_left, value)
         for page in self.pages:
-            shape = page.n_rows, self.width, page.codes.shape[2], self.binning.missing_bins
-            out = raw[:, start : start + page.n_rows]
-            stored = self.storage.places, page.lists
-            kernels.add_tree(page.codes.reshape(-1), *shape, *nodes, out, execution.n_threads, *stored, self.binning.kinds, tree.sets)
+            own = {"page": page.codes.reshape(-1), "n_rows": page.n_rows, "stride": page.codes.shape[2], "lists": page.lists}
+            yield slice(start, start + page.n_rows), about | own
             start += page.n_rows
-
-    def finish(self, model: Model) -> None:
-        """Training is over."""
 
     def workspace(self, execution: Execution) -> Grower:
         """The native state in which trees grow on these rows."""

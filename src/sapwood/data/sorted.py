@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 
@@ -10,10 +11,6 @@ from sapwood.data.binning import Binning
 from sapwood.data.tables import Table
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
-
-if TYPE_CHECKING:
-    from sapwood.model import Model
-    from sapwood.trees.tree import Tree
 
 FEATURES_AT_ONCE = 16  # so that an interrupt need not wait long
 MISSING = np.uint32(0xFFFFFFFF)  # the rank of a missing value
@@ -40,6 +37,8 @@ class SortedRows:
     binning : cut points whose bins are the candidates; None: every distinct value is one
     proposal : ALL candidates; or those at quantiles, weighted by hessians: GLOBAL, of all rows; LOCAL, of each node's
     """
+
+    cuts_are_candidates: ClassVar[bool] = True  # whether a model keeps only the cut points that its trees use
 
     def __init__(
         self,
@@ -70,32 +69,14 @@ class SortedRows:
         columns, _, n_values = self._sort()
         return kernels.SortedTree(columns, n_values, execution.n_threads, self.proposal, self.n_quantiles)
 
-    def add_tree(self, tree: Tree, raw: np.ndarray, execution: Execution, factor: float = 1.0) -> None:
-        """Add one tree's values, times a factor, to the raw predictions, (n_outputs of the tree, n_rows)."""
-        begin = np.array([0, len(tree.feature)], dtype=np.int64)
-        nodes = tree.feature, tree.threshold, tree.left, tree.right, tree.missing_left, tree.value * factor
-        scorer = kernels.Scorer(begin, *nodes, self.table.n_features, len(raw))
+    def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Some of the rows at a time, as a slice of all, and their numbers, (n, n_features)."""
         for block in self.table.row_blocks():
             at, x = block, self.table.dense(block)
             if self.rows is not None:
                 at = slice(*np.searchsorted(self.rows, [block.start, block.stop]))
                 x = x[self.rows[at] - block.start]
-            out = np.ascontiguousarray(raw[:, at].T)
-            scorer.add(x, 0, 1, out, execution.n_threads)
-            raw[:, at] = out.T
-
-    def finish(self, model: Model) -> None:
-        """Leave the model only the cut points that its trees use."""
-        used: list[set[float]] = [set() for _ in range(model.n_features)]
-        for tree in model.trees:
-            for feature, threshold in zip(tree.feature, tree.threshold, strict=True):
-                if feature >= 0 and np.isfinite(threshold):
-                    used[feature].add(float(threshold))
-        model.binning = Binning([np.array(sorted(cuts)) for cuts in used])
-        for tree in model.trees:
-            tree.bin = tree.bin.copy()  # another model may have it too
-            for node in np.flatnonzero(tree.feature >= 0):
-                tree.bin[node] = np.searchsorted(model.binning.of(tree.feature[node]), tree.threshold[node], side="left")
+            yield at, x
 
     def _sort(self) -> tuple[list[np.ndarray], Binning, list[int]]:
         if self._sorted is None:

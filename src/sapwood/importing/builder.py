@@ -37,17 +37,15 @@ def build_model(
         raise ImportedModelError(f"{len(trees)} trees for {len(base_score)} output(s): a round is not whole")
     trees = [in_order(tree) for tree in trees]
     for tree in trees:
-        if (tree.column >= schema.n_features).any() or np.isnan(tree.threshold).any() or not np.isfinite(tree.value).all():
+        if (tree.column >= schema.n_features).any() or np.isnan(tree.threshold).any() or not tree.leaves.is_finite:
             raise ImportedModelError("a tree asks for a column that is not there, or has a threshold or value that is no number")
     parts = {c: _features_of(c, trees, len(schema.kind(c).levels)) for c in schema.categories}
     kinds, cuts, lookups, feature_of = _lay_out(trees, schema, parts)
     binning = Binning(cuts, kinds if kinds.any() else None)
-    model = Model(
-        binning, base_score.astype(np.float64), loss, link, [_tree(t, tree, binning, feature_of) for t, tree in enumerate(trees)], shared
-    )
-    if not shared:
-        for own in model.trees:
-            own.value = own.value[:, 0].copy()
+    built = [_tree(t, tree, binning, feature_of) for t, tree in enumerate(trees)]
+    for own in () if shared else built:
+        own.leaves = own.leaves.output(0)
+    model = Model(binning, base_score.astype(np.float64), loss, link, built, shared, type(built[0].leaves))
     model.schema, model.encoding, model.best_round = schema, Encoding(schema.n_features, lookups), best_round
     return model
 
@@ -164,8 +162,8 @@ def _tree(number: int, tree: ColumnTree, binning: Binning, feature_of: Mapping[P
         left=tree.left,
         right=tree.right,
         missing_left=(tree.missing_left & ~tree.is_leaf).astype(np.uint8),
-        value=np.where(tree.is_leaf[:, None], tree.value, 0.0),
         gain=np.where(tree.is_leaf, 0.0, tree.gain).astype(np.float64),
         count=tree.count.astype(np.int64),
+        leaves=tree.leaves.only(np.flatnonzero(tree.is_leaf)),
         sets=np.array(sets, dtype=np.uint32).reshape(-1, 8),
     )

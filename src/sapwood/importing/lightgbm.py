@@ -14,6 +14,7 @@ from sapwood.importing.base import ImportedModelError, whole_model
 from sapwood.importing.builder import build_model, make_schema
 from sapwood.importing.estimators import as_classifier, as_ranker, as_regressor, loss_name
 from sapwood.trees.column_tree import ColumnTree
+from sapwood.trees.leaf_models import ConstantLeaves
 
 CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of a decision's type
 NO_MISSING, ZERO_IS_MISSING, NAN_IS_MISSING = range(3)
@@ -168,9 +169,9 @@ class _Text:
             left=left.astype(np.int32),
             right=right.astype(np.int32),
             missing_left=np.append(missing, np.zeros(n_leaves, dtype=bool)),
-            value=np.append(np.zeros(n), self.values * scale)[:, None],
             gain=np.append(self._numbers("split_gain"), np.zeros(n_leaves)),
             count=np.append(self._numbers("internal_count"), self._numbers("leaf_count")).astype(np.int64),
+            leaves=ConstantLeaves(np.append(np.zeros(n), self.values * scale)[:, None]),
             levels=levels,
         )
 

@@ -25,6 +25,7 @@ from sapwood.importing.builder import build_model, make_schema, whole_counts
 from sapwood.importing.estimators import as_classifier, as_regressor, loss_name
 from sapwood.importing.float32 import at_most
 from sapwood.trees.column_tree import ColumnTree
+from sapwood.trees.leaf_models import ConstantLeaves
 
 HISTOGRAMS = HistGradientBoostingClassifier, HistGradientBoostingRegressor
 BOOSTED = GradientBoostingClassifier, GradientBoostingRegressor
@@ -92,9 +93,9 @@ def _histogram_tree(predictor: Any, order: np.ndarray, known: dict[int, list[Any
         left=nodes["left"].astype(np.int32),
         right=nodes["right"].astype(np.int32),
         missing_left=nodes["missing_go_to_left"].astype(bool),
-        value=nodes["value"].astype(np.float64)[:, None],
         gain=np.maximum(nodes["gain"].astype(np.float64), 0.0),
         count=nodes["count"].astype(np.int64),
+        leaves=ConstantLeaves(nodes["value"].astype(np.float64)[:, None]),
         levels=levels,
     )
 
@@ -122,7 +123,7 @@ def _from_forest(model: Any, members: Any) -> Any:
     for own in members:
         value = own.tree_.value[:, 0, :] if is_classifier else own.tree_.value[:, :, 0]
         trees.append(_tree(own.tree_, value / len(members)))
-    n_outputs = trees[0].value.shape[1]
+    n_outputs = trees[0].leaves.n_outputs
     schema = make_schema(model.n_features_in_, _names(model), {})
     made = build_model(trees, schema, np.zeros(n_outputs), "squared_error", "identity", shared=int(n_outputs > 1 or is_classifier))
     return as_classifier(made, "sklearn", model.classes_, ProbabilitySums) if is_classifier else as_regressor(made, "sklearn")
@@ -140,7 +141,7 @@ def _tree(tree: Any, value: np.ndarray) -> ColumnTree:
         left=tree.children_left.astype(np.int32),
         right=tree.children_right.astype(np.int32),
         missing_left=missing,
-        value=value,
         gain=np.maximum(gain, 0.0),
         count=whole_counts(weight),
+        leaves=ConstantLeaves(value),
     )

@@ -15,6 +15,7 @@ from sapwood.importing.builder import build_model, make_schema, whole_counts
 from sapwood.importing.estimators import as_classifier, as_ranker, as_regressor, loss_name
 from sapwood.importing.float32 import below
 from sapwood.trees.column_tree import ColumnTree
+from sapwood.trees.leaf_models import ConstantLeaves
 
 # objective: (what it is here, link, loss)
 OBJECTIVES = {
@@ -95,7 +96,7 @@ def read_document(document: dict[str, Any], classes: Any = None, best_iteration:
     weights = booster.get("weight_drop") or [1.0] * len(forest["trees"])
     levels, values = _levels(learner, forest, n_columns)
     trees = [_tree(tree, np.float32(weight), levels) for tree, weight in zip(forest["trees"], weights, strict=True)]
-    shared = int(trees[0].value.shape[1] > 1) if trees else 0
+    shared = int(trees[0].leaves.n_outputs > 1) if trees else 0
     per_round = int(forest["gbtree_model_param"].get("num_parallel_tree", 1) or 1)
     if not shared:
         trees = _in_turn(trees, forest["tree_info"], n_outputs)
@@ -181,8 +182,8 @@ def _tree(tree: dict[str, Any], weight: np.float32, n_levels: dict[int, int]) ->
         left=left,
         right=right,
         missing_left=missing_left,
-        value=np.where(leaf[:, None], value * weight, np.float32(0)).astype(np.float64),
         gain=np.array(tree["loss_changes"], dtype=np.float64),
         count=whole_counts(np.array(tree["sum_hessian"])),
+        leaves=ConstantLeaves(np.where(leaf[:, None], value * weight, np.float32(0)).astype(np.float64)),
         levels=levels,
     )

@@ -66,7 +66,7 @@ def _expected_value(tree: Tree, known: dict[int, np.ndarray], by_levels: np.ndar
     for node, feature in enumerate(tree.feature):  # parents come first
         here = fraction.pop(node)
         if feature < 0:
-            total = total + here * tree.value[node].reshape(-1, 1)
+            total = total + here * tree.leaves.expected(node, known)
             continue
         left, right = tree.left[node], tree.right[node]
         if feature in known:

@@ -16,12 +16,13 @@ from sapwood.losses.registry import is_name
 from sapwood.model import container
 from sapwood.model.container import ModelFormatError
 from sapwood.runtime import kernels
+from sapwood.trees.leaf_models import LEAF_MODELS, ConstantLeaves, LeafModel
 
 SCHEMA = 1
 MAX_LEVELS = 255  # of a category: its bins, and one for missing values, are bytes
 MAX_SHARED = 1000  # trees of a round whose leaves hold a value for each output
 
-# name: (dtype, which arrays share its length); a value is one number for each node, or one for each node and output
+# name: (dtype, which arrays share its length); those of the leaf model come besides: see `dtypes_of`
 ARRAYS = {
     "base_score": ("float64", "outputs"),
     "cuts": ("float64", "cuts"),
@@ -33,7 +34,6 @@ ARRAYS = {
     "left": ("int32", "nodes"),
     "right": ("int32", "nodes"),
     "missing_left": ("uint8", "nodes"),
-    "value": ("float64", "nodes"),
     "gain": ("float64", "nodes"),
     "count": ("int64", "nodes"),
     "sets": ("uint32", "sets"),
@@ -50,10 +50,29 @@ MORE = {"init": "uint8"}  # what an estimator's file may hold besides: that of a
 
 def pack(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> bytes:
     """Arrays and a JSON document as one block of bytes."""
-    none = {name: np.empty((0, WIDE[name]) if name in WIDE else 0) for name in ARRAYS}
-    full = {name: np.ascontiguousarray(arrays.get(name, none[name]), dtype=dtype) for name, (dtype, _) in ARRAYS.items()}
+    dtypes = dtypes_of(leaf_model_of(about))
+    none = {name: np.empty((0, WIDE[name]) if name in WIDE else 0) for name in dtypes}
+    full = {name: np.ascontiguousarray(arrays.get(name, none[name]), dtype=dtype) for name, dtype in dtypes.items()}
     full |= {name: np.ascontiguousarray(arrays[name], dtype=dtype) for name, dtype in MORE.items() if name in arrays}
     return seal(full, about)
+
+
+def dtypes_of(leaf_model: type[LeafModel]) -> dict[str, str]:
+    """Return the types of all arrays of a model with such leaves, by name."""
+    return {name: dtype for name, (dtype, _) in ARRAYS.items()} | dict(leaf_model.dtypes)
+
+
+def describe_leaves(leaf_model: type[LeafModel]) -> dict[str, str]:
+    """Return the entry of the JSON document that names the leaf model: none for constants."""
+    return {} if leaf_model is ConstantLeaves else {"leaves": leaf_model.name}
+
+
+def leaf_model_of(about: dict[str, Any]) -> type[LeafModel]:
+    """Return the leaf model that a JSON document names."""
+    name = about.get("leaves", ConstantLeaves.name)
+    if not isinstance(name, str) or name not in LEAF_MODELS:
+        raise ModelFormatError(f"its leaf model {str(name)[:40]!r} is unknown to this version, which reads {', '.join(LEAF_MODELS)}")
+    return LEAF_MODELS[name]
 
 
 def unpack(data: bytes | np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -106,16 +125,19 @@ def _require(ok: bool, what: str) -> None:
 
 def check(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
     """Raise unless these are the parts of a model that no kernel stumbles over."""
-    _require(set(arrays) - set(MORE) == set(ARRAYS), "it has other arrays")
+    leaf_model = leaf_model_of(about)
+    dtypes = dtypes_of(leaf_model)
+    _require(set(arrays) - set(MORE) == set(dtypes), "it has other arrays")
     for name in set(arrays) & set(MORE):
         _require(arrays[name].dtype == MORE[name] and arrays[name].ndim == 1, f"{name} is not a list of {MORE[name]}")
     lengths: dict[str, int] = {}
     for name, (dtype, kind) in ARRAYS.items():
         array = arrays[name]
-        wide = name == "value" and about.get("shared") != 0
-        shape = (len(array), WIDE[name]) if name in WIDE and array.ndim > 0 else array.shape[:2] if wide else (array.size,)
+        shape = (len(array), WIDE[name]) if name in WIDE and array.ndim > 0 else (array.size,)
         _require(array.dtype == dtype and array.ndim > 0 and array.shape == shape, f"{name} is not a list of {dtype}")
         _require(lengths.setdefault(kind, len(array)) == len(array), f"{name} has another length than its fellows")
+    for name, dtype in leaf_model.dtypes.items():
+        _require(arrays[name].dtype == dtype, f"{name} does not hold {dtype}")
     # A model predicts without its loss, so a name need not be registered where it is read; its link must be known.
     loss, link = about.get("loss"), about.get("link")
     _require(isinstance(loss, str) and is_name(loss) and link in LINKS, "its loss or link is unknown")
@@ -133,13 +155,14 @@ def check(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
         _require(False, f"its features: {error}")
     n_outputs, shared = len(arrays["base_score"]), about.get("shared")
     _require(type(shared) is int and 0 <= shared <= MAX_SHARED, "the number of shared trees is out of range")
-    _require(arrays["value"].shape[1:] == ((n_outputs,) if shared else ()), "leaves hold another number of values")
+    fault = leaf_model.find_fault(arrays, lengths["nodes"], n_outputs if shared else None)
+    _require(fault is None, str(fault))
     n_rounds, rest = divmod(len(arrays["begin"]) - 1, shared or n_outputs)
     _require(rest == 0, "a round is not whole")
     best = about.get("best_round", -1)
     _require(best is None or (type(best) is int and 0 <= best <= n_rounds), "best_round is out of range")
-    nodes = [arrays[name] for name in ("begin", *NODES, "kinds", "cuts_begin")]
-    fault = kernels.find_fault(*nodes, len(arrays["sets"]))
+    nodes = {name: arrays[name] for name in ("begin", *NODES, "kinds", "cuts_begin")}
+    fault = kernels.find_fault(**nodes, n_sets=len(arrays["sets"]))
     _require(fault is None, str(fault))
 
 

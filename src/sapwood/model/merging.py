@@ -33,7 +33,7 @@ def merge_models(models: Sequence[Model], weights: Sequence[float]) -> Model:
     binning = _joined_binning(models, places, encoding)
     shared = first.shared if all(model.shared == first.shared for model in models) else 1
     parts = [weight * model.base_score for model, weight in zip(models, weights, strict=True)]
-    merged = Model(binning, sum(parts[1:], parts[0]), first.loss, first.link, shared=shared)
+    merged = Model(binning, sum(parts[1:], parts[0]), first.loss, first.link, shared=shared, leaf_model=first.leaf_model)
     merged.schema, merged.encoding = schema, encoding
     for model, weight, place in zip(models, weights, places, strict=True):
         merged.trees += [_moved_tree(tree, weight, place, binning) for tree in model.trees]
@@ -50,6 +50,9 @@ def _refuse_others(models: Sequence[Model]) -> None:
         for what, parameter in (("absent", "missing"), ("sparse_missing", "sparse_absent")):
             if getattr(first.schema, what) != getattr(model.schema, what):
                 raise ValueError(f"models cannot be merged: {parameter} was another for number {i} than for the first")
+        if model.leaf_model is not first.leaf_model:
+            own, other = first.leaf_model.name, model.leaf_model.name
+            raise ValueError(f"models cannot be merged: leaves are {own} in the first, but {other} in number {i}")
         if bool(model.shared) != bool(first.shared):
             raise ValueError("models cannot be merged: outputs share trees in some of them, and have their own in others")
 
@@ -153,4 +156,4 @@ def _moved_tree(tree: Tree, weight: float, place: np.ndarray, binning: Binning) 
     by_threshold = inner if binning.kinds is None else inner & (binning.kinds[feature] == BY_THRESHOLD)
     for node in np.flatnonzero(by_threshold):
         bins[node] = np.searchsorted(binning.of(feature[node]), tree.threshold[node], side="left")
-    return replace(tree, feature=feature, bin=bins, value=tree.value if weight == 1 else tree.value * weight)
+    return replace(tree, feature=feature, bin=bins, leaves=tree.leaves.with_features(place).scaled(weight))

@@ -22,7 +22,9 @@ from sapwood.model.early_exit import add_until_sure
 from sapwood.model.rounds import Rounds, first_and_last
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution, local_execution, prediction_execution
-from sapwood.trees.tree import Tree
+from sapwood.trees.binned_prediction import add_tree
+from sapwood.trees.leaf_models import ConstantLeaves, LeafModel
+from sapwood.trees.tree import Tree, native_trees
 
 IMPORTANCES = ("gain", "split", "cover")
 
@@ -35,7 +37,14 @@ class Model:
     """
 
     def __init__(
-        self, binning: Binning, base_score: np.ndarray, loss: str, link: str, trees: list[Tree] | None = None, shared: int = 0
+        self,
+        binning: Binning,
+        base_score: np.ndarray,
+        loss: str,
+        link: str,
+        trees: list[Tree] | None = None,
+        shared: int = 0,
+        leaf_model: type[LeafModel] = ConstantLeaves,
     ) -> None:
         self.binning = binning
         self.schema = Schema(binning.n_features)
@@ -44,6 +53,7 @@ class Model:
         self.loss = loss
         self.link = link
         self.shared = shared
+        self.leaf_model = leaf_model  # of all trees
         self._trees: list[Tree] = trees or []
         self._nodes: dict[str, np.ndarray] | None = None  # of all trees, while these are not cut out of it
         self.best_round: int | None = None
@@ -54,7 +64,7 @@ class Model:
         """Those of a model from bytes are made when first asked for: prediction needs them end to end."""
         nodes = self._nodes
         if nodes is not None:
-            self._trees, self._nodes = _cut(nodes, self.binning), None
+            self._trees, self._nodes = _cut(nodes, self.binning, self.leaf_model), None
         return self._trees
 
     @trees.setter
@@ -135,19 +145,20 @@ class Model:
             return stored
         begin = np.cumsum([0] + [len(tree.feature) for tree in self.trees], dtype=np.int64)
         nodes = {name: np.concatenate([getattr(tree, name) for tree in self.trees]) for name in Tree.names()} if self.trees else {}
+        leaves = self.leaf_model.join([tree.leaves for tree in self.trees]) if self.trees else {}
         sets = np.concatenate([np.empty((0, 8), dtype=np.uint32), *(tree.sets for tree in self.trees)])
         if len(sets):  # counted through all trees
             nodes["bin"][self.binning.is_category(nodes["feature"])] = np.arange(len(sets))
-        return {"begin": begin, **nodes, "sets": sets}
+        return {"begin": begin, **nodes, **leaves, "sets": sets}
 
     def scorer(self) -> kernels.Scorer:
         """The trees laid out for prediction: made when first needed."""
         cached = self._scorer
         if cached is None or cached[0] != self.n_trees:
-            a = self.arrays()
-            nodes = [a[name] for name in ("feature", "threshold", "left", "right", "missing_left", "value")]
-            levels = () if self.binning.kinds is None else (self.binning.n_levels, a["bin"], a["sets"])
-            cached = self.n_trees, kernels.Scorer(a["begin"], *nodes, self.n_features, self.n_outputs, *levels)
+            arrays = self.arrays()
+            n_levels = None if self.binning.kinds is None else self.binning.n_levels
+            trees, leaves = native_trees(arrays), self.leaf_model.native(arrays)
+            cached = self.n_trees, kernels.Scorer(trees, leaves, self.n_features, self.n_outputs, n_levels)
             self._scorer = cached
         return cached[1]
 
@@ -237,8 +248,23 @@ class Model:
         if offset is not None:
             raw += offset
         for t, tree in enumerate(self.trees):
-            rows.add_tree(tree, raw[self.outputs_of(t)], execution)
+            add_tree(rows, tree, raw[self.outputs_of(t)], execution)
         return raw
+
+    def finish(self, rows: Pages | SortedRows) -> None:
+        """Drop the cut points that no tree uses, if those of the training rows were candidates only. For the end of training."""
+        if not rows.cuts_are_candidates:
+            return
+        used: list[set[float]] = [set() for _ in range(self.n_features)]
+        for tree in self.trees:
+            for feature, threshold in zip(tree.feature, tree.threshold, strict=True):
+                if feature >= 0 and np.isfinite(threshold):
+                    used[feature].add(float(threshold))
+        self.binning = Binning([np.array(sorted(cuts)) for cuts in used])
+        for tree in self.trees:
+            tree.bin = tree.bin.copy()  # another model may have it too
+            for node in np.flatnonzero(tree.feature >= 0):
+                tree.bin[node] = np.searchsorted(self.binning.of(tree.feature[node]), tree.threshold[node], side="left")
 
     def importances(self, kind: str = "gain") -> np.ndarray:
         """(n_columns,) float64: the total gain of splits on each column's features, their number, or the training rows they sent on
@@ -292,11 +318,12 @@ class Model:
             "cuts": self.binning.cuts,
             "cuts_begin": self.binning.begin,
             "kinds": np.zeros(self.n_features) if self.binning.kinds is None else self.binning.kinds,
-            "value": np.empty((0, self.n_outputs) if self.shared else 0),  # of no trees
+            **self.leaf_model.empty(self.n_outputs if self.shared else None).arrays(),  # of no trees
             **self.encoding.arrays(),
             **self.arrays(),
         }
         about = {"loss": self.loss, "link": self.link, "shared": self.shared, "best_round": self.best_round}
+        about |= file.describe_leaves(self.leaf_model)
         return arrays, {**about, "features": self.schema.to_json(), "encoding": self.encoding.to_json()}
 
     @classmethod
@@ -304,8 +331,9 @@ class Model:
         """From parts that were checked."""
         kinds = arrays["kinds"] if arrays["kinds"].any() else None
         binning = Binning.of_arrays(arrays["cuts"], arrays["cuts_begin"], kinds)
-        model = cls(binning, arrays["base_score"], about["loss"], about["link"], shared=about["shared"])
-        model._nodes = {name: arrays[name] for name in ("begin", *Tree.names(), "sets")}
+        leaf_model = file.leaf_model_of(about)
+        model = cls(binning, arrays["base_score"], about["loss"], about["link"], shared=about["shared"], leaf_model=leaf_model)
+        model._nodes = {name: arrays[name] for name in ("begin", *Tree.names(), *leaf_model.dtypes, "sets")}
         model.best_round = about["best_round"]
         model.encoding = Encoding.from_data(about["encoding"], arrays, binning.n_features)
         model.schema = Schema.from_json(about["features"], model.encoding.n_columns)
@@ -319,9 +347,11 @@ class Model:
         self.__dict__.update(Model.from_bytes(state["bytes"]).__dict__)
 
 
-def _cut(nodes: dict[str, np.ndarray], binning: Binning) -> list[Tree]:
+def _cut(nodes: dict[str, np.ndarray], binning: Binning, leaf_model: type[LeafModel]) -> list[Tree]:
     """Trees from the nodes of all, each with its own sets of levels, counted from 0."""
-    trees = [Tree(**{name: nodes[name][a:b] for name in Tree.names()}) for a, b in itertools.pairwise(nodes["begin"].tolist())]
+    begin = nodes["begin"].tolist()
+    parts = zip(itertools.pairwise(begin), leaf_model.split(nodes, begin), strict=True)
+    trees = [Tree(**{name: nodes[name][first:last] for name in Tree.names()}, leaves=leaves) for (first, last), leaves in parts]
     first = 0
     for tree in trees if len(nodes["sets"]) else ():
         own = binning.is_category(tree.feature)

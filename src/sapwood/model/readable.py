@@ -29,7 +29,7 @@ def to_json(model: Model, indent: int | None = None) -> str:
         "link": model.link,
         "base_score": model.base_score.tolist(),
         "n_rounds_used": model.n_rounds_used,
-        "leaves_hold": "a value for each output" if model.shared else "one value",
+        "leaves_hold": model.leaf_model.summary(bool(model.shared)),
         "columns": [_column(model, c) for c in range(model.encoding.n_columns)],
         "missing_values": [as_plain(value) for value in sorted(model.schema.absent, key=str)],
         "absent_entries_are_missing": model.schema.sparse_missing,
@@ -79,7 +79,7 @@ def _tree(tree: Tree, model: Model, features: list[dict[str, Any]]) -> dict[str,
     for i in range(len(tree.feature)):
         feature, node = int(tree.feature[i]), {"count": int(tree.count[i])}
         if feature < 0:
-            nodes.append({"value": tree.value[i].tolist(), **node})
+            nodes.append({**tree.leaves.describe(i), **node})
             continue
         question: dict[str, Any] = {"feature": feature, "name": features[feature]["name"]}
         if by_levels[i]:

@@ -78,9 +78,7 @@ def _boxes(model: Any, tree: Any) -> list[Box]:
     for node, f in enumerate(tree.feature):
         rows = f"{tree.count[node]:,} rows"
         if f < 0:
-            values = np.atleast_1d(tree.value[node])
-            text = ", ".join(f"{value:+.3g}" for value in values[:MOST_VALUES]) + (", …" if len(values) > MOST_VALUES else "")
-            boxes.append(Box(text, f"{rows} ({tree.count[node] / max(tree.count[0], 1):.0%})"))
+            boxes.append(Box(tree.leaves.label(node, MOST_VALUES), f"{rows} ({tree.count[node] / max(tree.count[0], 1):.0%})"))
         else:
             boxes.append(Box(question(model, tree, node, by_levels[node]), f"{rows}, gain {number(tree.gain[node])}"))
     return boxes
@@ -165,7 +163,7 @@ def _draw_nodes(ax: Any, boxes: list[Box], tree: Any, font: float) -> None:
 
     leaves = tree.feature < 0
     colours = colour_map(BLUE, "#FFFFFF", ORANGE)
-    values = np.atleast_2d(tree.value.T).T.sum(axis=1)
+    values = tree.leaves.mean_values().sum(axis=1)
     largest = abs(values[leaves]).max() or 1.0
     for node, box in enumerate(boxes):
         fill = colours(0.5 + 0.32 * values[node] / largest) if leaves[node] else "#F4F4F4"

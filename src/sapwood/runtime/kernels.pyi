@@ -2,6 +2,7 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 import numpy
+import numpy as np
 from numpy.typing import NDArray
 
 name: str
@@ -239,8 +240,27 @@ class Lines:
     def __init__(self, *args: Any) -> None: ...
     def __getattr__(self, name: str) -> Any: ...
 
+class TreeArrays:
+    def __init__(
+        self,
+        *,
+        begin: np.ndarray,
+        feature: np.ndarray,
+        threshold: np.ndarray,
+        bin: np.ndarray,
+        left: np.ndarray,
+        right: np.ndarray,
+        missing_left: np.ndarray,
+        sets: np.ndarray | None = None,
+    ) -> None: ...
+
+class LeafArrays:
+    def __init__(self, *, value: np.ndarray) -> None: ...
+
 class Scorer:
-    def __init__(self, *args: Any) -> None: ...
+    def __init__(
+        self, trees: TreeArrays, leaves: LeafArrays, n_features: int, n_outputs: int, n_levels: np.ndarray | None = None
+    ) -> None: ...
     def __getattr__(self, name: str) -> Any: ...
 
 def __getattr__(name: str) -> Any: ...

@@ -19,8 +19,9 @@ from sapwood.training.checkpoint import CheckpointWriter
 from sapwood.training.line_search import Step
 from sapwood.training.modes import Mode, Training
 from sapwood.training.multi_output import Fit, TreePerOutput, tree_key
+from sapwood.trees.binned_prediction import add_tree
 from sapwood.trees.grower import TreeConfig
-from sapwood.trees.tree import Leaves
+from sapwood.trees.leaf_assignment import LeafAssignment
 
 
 @dataclass
@@ -78,7 +79,7 @@ def train(
         for callback in callbacks:
             callback.before_training(state)
         mode.begin(Training(model, [rows, *watched.values()], seed, execution))
-        workspace, leaves = rows.pages.workspace(execution), Leaves(rows.pages.n_rows)
+        workspace, leaves = rows.pages.workspace(execution), LeafAssignment(rows.pages.n_rows)
         config.rules.constrain(workspace, config.frontier.joint, rows.pages.binning.kinds)
         weight = np.ones(rows.pages.n_rows) if sampler.multiplies and rows.weight is None else rows.weight
         strategy.begin(Fit(rows, weight, loss, sampler, mode, workspace, leaves, step or Step(), seed, execution))
@@ -92,9 +93,9 @@ def train(
             for tree in strategy.trees(split_raw, leaf_raw, len(model.trees), state.config):
                 outputs = model.outputs_of(len(model.trees))
                 model.append(tree)
-                leaves.add_values(tree.value[leaves.nodes], raw[outputs], execution)
+                tree.leaves.add_to(raw[outputs], leaves, execution)
                 for part in watched.values():
-                    part.pages.add_tree(tree, part.raw[outputs], execution)
+                    add_tree(part.pages, tree, part.raw[outputs], execution)
             mode.after_round(round_)
             state.n_rounds = round_ + 1
             # Every callback hears every round.
@@ -104,5 +105,5 @@ def train(
         for callback in callbacks:
             callback.after_training(state)
     mode.finish()
-    rows.pages.finish(model)
+    model.finish(rows.pages)
     return model

@@ -155,7 +155,7 @@ class FileCheckpointWriter(CheckpointWriter):
 
     def _pack(self, state: Round, mode: Mode, callbacks: Sequence[Callback]) -> bytearray:
         model = state.model.copy()
-        state.rows.pages.finish(model)
+        model.finish(state.rows.pages)
         arrays = {MODEL: np.frombuffer(model.to_bytes(), dtype=np.uint8)}
         arrays |= {f"{PREFIX}{name}": array for name, array in mode.keep().items()}
         own = [(type(callback).__name__, _plain(callback)) for callback in callbacks]

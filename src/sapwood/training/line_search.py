@@ -9,7 +9,8 @@ import numpy as np
 from sapwood.losses.newton import newton
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
-from sapwood.trees.tree import Leaves
+from sapwood.trees.leaf_assignment import LeafAssignment
+from sapwood.trees.leaf_models import LeafModel
 
 if TYPE_CHECKING:
     from sapwood.training.boosting import Rows
@@ -20,9 +21,11 @@ LONGEST = 64.0  # factor of a line search: where the loss falls for ever, it mus
 class Step:
     """Leaf values as they are: each is its leaf's own Newton step, times the learning rate."""
 
-    def factor(self, values: np.ndarray, rows: Rows, raw: np.ndarray, outputs: slice, leaves: Leaves, execution: Execution) -> float:
-        """What to multiply a tree by whose leaves have these values for these outputs, before the learning rate; `raw` is where its
-        gradients were taken."""
+    def factor(
+        self, leaves: LeafModel, rows: Rows, raw: np.ndarray, outputs: slice, assignment: LeafAssignment, execution: Execution
+    ) -> float:
+        """Return what to multiply the leaves of a tree for these outputs by, before the learning rate; `raw` is where its gradients were
+        taken."""
         return 1.0
 
 
@@ -33,9 +36,11 @@ class LineSearch(Step):
     far; how they bend together is left out of the curvature, which only decides how fast the factor is found.
     """
 
-    def factor(self, values: np.ndarray, rows: Rows, raw: np.ndarray, outputs: slice, leaves: Leaves, execution: Execution) -> float:
+    def factor(
+        self, leaves: LeafModel, rows: Rows, raw: np.ndarray, outputs: slice, assignment: LeafAssignment, execution: Execution
+    ) -> float:
         moves = np.zeros_like(raw)
-        leaves.add_values(values, moves[outputs], execution)
+        leaves.add_to(moves[outputs], assignment, execution)
 
         def derivatives(factor: float) -> tuple[float, float]:
             both = rows.loss.weighted_gradients(rows.y, raw + factor * moves, rows.weight, execution)

@@ -11,7 +11,10 @@ import numpy as np
 from sapwood.model import Model
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
-from sapwood.trees.tree import Leaves, Tree
+from sapwood.trees.binned_prediction import add_tree
+from sapwood.trees.leaf_assignment import LeafAssignment
+from sapwood.trees.leaf_models import LeafModel
+from sapwood.trees.tree import Tree
 
 if TYPE_CHECKING:
     from sapwood.training.boosting import Rows
@@ -32,7 +35,7 @@ class Training:
     def add(self, tree: int, factor: float) -> None:
         """Add a factor times a tree of the model to all raw predictions."""
         for part in self.rows:
-            part.pages.add_tree(self.model.trees[tree], part.raw[self.model.outputs_of(tree)], self.execution, factor)
+            add_tree(part.pages, self.model.trees[tree], part.raw[self.model.outputs_of(tree)], self.execution, factor)
 
 
 class Mode:
@@ -49,7 +52,7 @@ class Mode:
         """(n_outputs, n_rows) float64 each: the raw predictions at which splits are sought, and those at which leaves get their values."""
         return self.training.rows[0].raw, self.training.rows[0].raw
 
-    def after_growth(self, tree: Tree, leaves: Leaves, outputs: slice, config: TreeConfig) -> Tree:
+    def after_growth(self, tree: Tree, leaves: LeafAssignment, outputs: slice, config: TreeConfig) -> Tree:
         """What becomes of a tree for some outputs, before its leaves get their values; `leaves` tells where the training rows are."""
         return tree
 
@@ -90,8 +93,8 @@ class Dart(Mode):
 
     def begin(self, training: Training) -> None:
         super().begin(training)
-        self.values: list[np.ndarray] = [tree.value.copy() for tree in training.model.trees]  # as they were grown
-        self.factors: list[list[tuple[int, float]]] = [[] for _ in self.values]  # of each tree: the round, and what it was multiplied by
+        self.grown: list[LeafModel] = [tree.leaves for tree in training.model.trees]  # as they were grown
+        self.factors: list[list[tuple[int, float]]] = [[] for _ in self.grown]  # of each tree: the round, and what it was multiplied by
 
     def before_round(self, round_: int) -> tuple[np.ndarray, np.ndarray]:
         self.dropped = [tree for r in self._draw(round_) for tree in self._trees(r)]
@@ -102,7 +105,7 @@ class Dart(Mode):
     def after_round(self, round_: int) -> None:
         model = self.training.model
         new = list(self._trees(round_))
-        self.values += [model.trees[tree].value.copy() for tree in new]
+        self.grown += [model.trees[tree].leaves for tree in new]
         self.factors += [[] for _ in new]
         k = len(self.dropped) // model.trees_per_round
         if k == 0:
@@ -117,25 +120,26 @@ class Dart(Mode):
     def finish(self) -> None:
         model = self.training.model
         last = model.n_rounds_used
-        for tree, value, factors in zip(model.trees, self.values, self.factors, strict=True):
-            tree.value = value
+        for tree, leaves, factors in zip(model.trees, self.grown, self.factors, strict=True):
+            tree.leaves = leaves
             for round_, factor in factors:
                 if round_ < last:
-                    tree.value = tree.value * factor
+                    tree.leaves = tree.leaves.scaled(factor)
         model.changed()
 
     def keep(self) -> dict[str, np.ndarray]:
-        return {"grown": np.concatenate([value.ravel() for value in self.values])}
+        return {f"grown_{name}": array for name, array in self.training.model.leaf_model.join(self.grown).items()}
 
     def restore(self, kept: Mapping[str, np.ndarray]) -> None:
         """Drop and rescale the trees once more, as they were grown: predictions are the sum of all that, to the last bit."""
-        model, grown = self.training.model, kept["grown"]
-        ends = np.cumsum([tree.value.size for tree in model.trees])
-        for tree, value in zip(model.trees, np.split(grown, ends[:-1]), strict=True):
-            tree.value = value.reshape(tree.value.shape)
+        model = self.training.model
+        arrays = {name: kept[f"grown_{name}"] for name in model.leaf_model.dtypes}
+        begin = np.cumsum([0] + [len(tree.feature) for tree in model.trees]).tolist()
+        for tree, leaves in zip(model.trees, model.leaf_model.split(arrays, begin), strict=True):
+            tree.leaves = leaves
         for part in self.training.rows:
             part.raw[:] = part.constant(model)
-        self.values, self.factors = [], []
+        self.grown, self.factors = [], []
         for round_ in range(model.n_rounds):
             self.before_round(round_)
             for tree_number in self._trees(round_):
@@ -148,7 +152,8 @@ class Dart(Mode):
 
     def _scale(self, tree: int, round_: int, factor: float) -> None:
         self.factors[tree].append((round_, factor))
-        self.training.model.trees[tree].value = self.training.model.trees[tree].value * factor
+        scaled = self.training.model.trees[tree]
+        scaled.leaves = scaled.leaves.scaled(factor)
 
     def _draw(self, round_: int) -> np.ndarray:
         """The rounds to leave out."""

@@ -19,8 +19,9 @@ from sapwood.training.line_search import Step
 from sapwood.trees.gradients import FixedGradients, GradientScale
 from sapwood.trees.grower import TreeConfig, grow_tree
 from sapwood.trees.growth import Grower
+from sapwood.trees.leaf_assignment import LeafAssignment
 from sapwood.trees.rules import Rules
-from sapwood.trees.tree import Leaves, Tree
+from sapwood.trees.tree import Tree
 
 if TYPE_CHECKING:
     from sapwood.training.boosting import Rows
@@ -41,7 +42,7 @@ class Fit:
     sampler: RowSampler
     mode: Mode
     workspace: Grower
-    leaves: Leaves  # of the tree grown last
+    leaves: LeafAssignment  # of the tree grown last
     step: Step
     seed: int
     execution: Execution
@@ -111,11 +112,12 @@ class TreePerOutput:
             tree = fit.grow(drawn, config, tree_key(fit.seed, first + output), first // fit.loss.n_outputs, number)
             if fit.loss.renews_leaves:
                 steps = config.rules.shape_steps(fit.renewed(leaf_raw, output), fit.leaves.count, fit.leaves.limits)
-                tree.value[fit.leaves.nodes] = steps * config.learning_rate
+                tree.leaves = tree.leaves.with_steps(fit.leaves.nodes, steps * config.learning_rate)
             elif apart or fit.sampler.for_splits:
-                tree.value[fit.leaves.nodes] = fit.steps([others or records], config.rules)[:, 0] * config.learning_rate
-            values = tree.value[fit.leaves.nodes] / config.learning_rate
-            tree.value *= fit.step.factor(values, fit.rows, leaf_raw, number, fit.leaves, fit.execution)
+                steps = fit.steps([others or records], config.rules)[:, 0]
+                tree.leaves = tree.leaves.with_steps(fit.leaves.nodes, steps * config.learning_rate)
+            whole = tree.leaves.unscaled(config.learning_rate)
+            tree.leaves = tree.leaves.scaled(fit.step.factor(whole, fit.rows, leaf_raw, number, fit.leaves, fit.execution))
             yield tree
 
 
@@ -144,10 +146,9 @@ class SharedTrees(TreePerOutput):
             tree = self.fit.grow(self._project(outputs, key), config, key, first // self.shared, slice(None))
             if leaf_raw is not split_raw:
                 outputs = list(self.fit.value_records(leaf_raw))
-            tree.value = np.zeros((len(tree.feature), len(outputs)))
-            steps = self._steps(outputs, leaf_raw, rules)
-            factor = self.fit.step.factor(steps, self.fit.rows, leaf_raw, slice(None), self.fit.leaves, self.fit.execution)
-            tree.value[self.fit.leaves.nodes] = steps * (config.learning_rate * factor)
+            whole = tree.leaves.with_steps(self.fit.leaves.nodes, self._steps(outputs, leaf_raw, rules))
+            factor = self.fit.step.factor(whole, self.fit.rows, leaf_raw, slice(None), self.fit.leaves, self.fit.execution)
+            tree.leaves = whole.scaled(config.learning_rate * factor)
             yield tree
 
     def _project(self, outputs: list[FixedGradients], key: int) -> FixedGradients:

@@ -12,8 +12,9 @@ from sapwood.runtime import kernels
 from sapwood.training.modes import MASK, Mode, Training
 from sapwood.trees.gradients import FixedGradients
 from sapwood.trees.grower import TreeConfig
+from sapwood.trees.leaf_assignment import LeafAssignment
 from sapwood.trees.pruning import prune, sums_of_nodes, worth_keeping
-from sapwood.trees.tree import Leaves, Tree
+from sapwood.trees.tree import Tree
 
 FIRST_ROWS = 20  # the shortest prefix has at most so many rows
 
@@ -37,7 +38,7 @@ class Prefix:
         """At what is predicted now."""
         self.records = list(self.loss.records(self.y, self.raw, self.weight, self.execution))
 
-    def leaf_sums(self, leaves: Leaves, outputs: range) -> np.ndarray:
+    def leaf_sums(self, leaves: LeafAssignment, outputs: range) -> np.ndarray:
         """(n_leaves, 2, 2, n_outputs) float64: of rows fitted to and of those that come next, their gradients and hessians by leaf."""
         of_row = np.ascontiguousarray(leaves.of_row[self.rows])
         sums = np.empty((2, 2, len(leaves.nodes), len(outputs)), dtype=np.int64)
@@ -48,7 +49,7 @@ class Prefix:
         units = np.array([[1 / scale.gradient for scale in scales], [1 / (scale.hessian or 1.0) for scale in scales]])
         return sums.transpose(2, 0, 1, 3) * units
 
-    def add(self, leaves: Leaves, outputs: range, sums: np.ndarray, config: TreeConfig) -> None:
+    def add(self, leaves: LeafAssignment, outputs: range, sums: np.ndarray, config: TreeConfig) -> None:
         """Add a tree; `sums`, (n_leaves, 2, n_outputs), are those of the rows fitted to."""
         of_row, seen = np.ascontiguousarray(leaves.of_row[self.rows]), slice(0, self.n_seen)
         count = np.bincount(of_row[seen], minlength=len(leaves.nodes))
@@ -111,7 +112,7 @@ class Ordered(Mode):
                 predicted[:, prefix.rows[prefix.n_seen :]] = prefix.raw[:, prefix.n_seen :]
             self.unseen += share * predicted
 
-    def after_growth(self, tree: Tree, leaves: Leaves, outputs: slice, config: TreeConfig) -> Tree:
+    def after_growth(self, tree: Tree, leaves: LeafAssignment, outputs: slice, config: TreeConfig) -> Tree:
         shared, numbers = outputs.start is None, range(len(self.unseen))[outputs]
         every = self._every()
         if numbers.start == 0:  # the trees of a round have gradients of its start, unless outputs share them

@@ -14,8 +14,10 @@ from sapwood.runtime.execution import Execution
 from sapwood.training.boosting import Rows
 from sapwood.training.multi_output import Fit, TreePerOutput
 from sapwood.training.warm_start import WarmStart
+from sapwood.trees.binned_prediction import leaf_of_rows
 from sapwood.trees.gradients import FixedGradients
 from sapwood.trees.grower import TreeConfig
+from sapwood.trees.leaf_models.base import blend
 from sapwood.trees.rules import Limits, Rules
 from sapwood.trees.tree import Tree
 
@@ -58,11 +60,9 @@ class OldTrees(TreePerOutput):
 
     def trees(self, split_raw: np.ndarray, leaf_raw: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
         for number, tree in enumerate(self.inner.trees(split_raw, leaf_raw, first, config), first):
-            old, leaves = self.model.trees[number].value, self.fit.leaves
+            leaves = self.fit.leaves
             there = leaves.nodes[leaves.count > 0]  # a leaf that no row reaches keeps what it knows
-            new = tree.value[there]
-            tree.value = old.copy()
-            tree.value[there] = blend(old[there], new, self.decay)
+            tree.leaves = self.model.trees[number].leaves.blended(tree.leaves, self.decay, there)
             yield tree
 
 
@@ -77,7 +77,7 @@ class WithoutGrowing(Fit):
         tree = replace(self.model.trees[self.n_given])
         self.n_given += 1
         at = np.flatnonzero(tree.feature < 0)
-        of_row = self._leaf_of_rows(tree, at)
+        of_row = leaf_of_rows(self.rows.pages, tree, at, self.execution)
         count = np.bincount(of_row if records.rows is None else of_row[records.rows], minlength=len(at))
         leaves, free = self.leaves, np.full(len(at), np.inf)
         leaves.hold(at, count, Limits(-free, free, np.zeros(len(at))))
@@ -89,17 +89,8 @@ class WithoutGrowing(Fit):
         leaves.groups = frontier.join(left, tree.right, at, sums, lambda sums: config.rules.allows(sums, records.scale))
         if config.rules.monotonic is not None or config.rules.path_smooth:
             leaves.limits = limits_of(tree, at, sums, records, config.rules)
-        tree.value = np.zeros(len(tree.feature))
-        tree.value[at] = self.steps([records], config.rules)[:, 0] * config.learning_rate
+        tree.leaves = tree.leaves.with_steps(at, self.steps([records], config.rules)[:, 0] * config.learning_rate)
         return tree
-
-    def _leaf_of_rows(self, tree: Tree, at: np.ndarray) -> np.ndarray:
-        """(n_rows,) int64: the leaf that each row reaches, counted among all leaves."""
-        number = np.zeros(len(tree.feature))
-        number[at] = np.arange(len(at))
-        reached = np.zeros((1, self.rows.pages.n_rows))
-        self.rows.pages.add_tree(replace(tree, value=number), reached, self.execution)
-        return reached[0].astype(np.int64)
 
 
 def limits_of(tree: Tree, at: np.ndarray, sums: tuple[np.ndarray, np.ndarray, np.ndarray], records: FixedGradients, rules: Rules) -> Limits:
@@ -128,8 +119,3 @@ def limits_of(tree: Tree, at: np.ndarray, sums: tuple[np.ndarray, np.ndarray, np
             upper[low] = lower[high] = min(max(value[children].sum() / 2, lower[node]), upper[node])
             value[low], value[high] = min(value[low], upper[low]), max(value[high], lower[high])
     return Limits(lower[at], upper[at], anchor[at])
-
-
-def blend(old: np.ndarray, new: np.ndarray, decay: float) -> np.ndarray:
-    """The old to the degree of `decay`: all of it, to the last bit, for 1, and nothing for 0."""
-    return old if decay == 1 else new if decay == 0 else decay * old + (1 - decay) * new

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from sapwood.trees.leaf_models import ConstantLeaves, LeafModel
+
 
 @dataclass(frozen=True)
 class ColumnTree:
@@ -21,27 +23,24 @@ class ColumnTree:
     left: np.ndarray  # (n_nodes,) int32
     right: np.ndarray  # (n_nodes,) int32
     missing_left: np.ndarray  # (n_nodes,) bool
-    value: np.ndarray  # (n_nodes, n_values) float64
     gain: np.ndarray  # (n_nodes,) float64
     count: np.ndarray  # (n_nodes,) int64
+    leaves: LeafModel
     levels: dict[int, np.ndarray] = field(default_factory=dict)  # by node: (n_levels,) bool, whether a code goes left
 
     @property
     def is_leaf(self) -> np.ndarray:
         return self.column < 0
 
-    def with_value(self, value: np.ndarray) -> ColumnTree:
-        return replace(self, value=value)
-
     def take(self, order: Sequence[int]) -> ColumnTree:
         """The same tree with these nodes in this order: the root, and all that can be reached from it."""
         number = np.full(len(self.column), -1, dtype=np.int32)
         number[order] = np.arange(len(order))
         leaf = self.is_leaf[order]
-        arrays = {name: getattr(self, name)[order] for name in ("column", "threshold", "missing_left", "value", "gain", "count")}
+        arrays = {name: getattr(self, name)[order] for name in ("column", "threshold", "missing_left", "gain", "count")}
         children = {name: np.where(leaf, -1, number[getattr(self, name)[order]]).astype(np.int32) for name in ("left", "right")}
         levels = {int(number[node]): left for node, left in self.levels.items() if number[node] >= 0}
-        return ColumnTree(**arrays, **children, levels=levels)
+        return ColumnTree(**arrays, **children, leaves=self.leaves.take(order), levels=levels)
 
     @property
     def turned(self) -> ColumnTree:
@@ -59,4 +58,5 @@ class ColumnTree:
     def leaf(cls, value: float) -> ColumnTree:
         """A tree that says the same of all rows."""
         none, zero = np.array([-1], dtype=np.int32), np.zeros(1)
-        return cls(none, zero, none, none, np.zeros(1, dtype=bool), np.array([[value]]), zero, np.ones(1, dtype=np.int64))
+        leaves = ConstantLeaves(np.array([value]))
+        return cls(none, zero, none, none, np.zeros(1, dtype=bool), zero, np.ones(1, dtype=np.int64), leaves)

@@ -14,9 +14,11 @@ from sapwood.trees.forced import ForcedSplit
 from sapwood.trees.frontier import Frontier
 from sapwood.trees.gradients import FixedGradients, HistogramFormat
 from sapwood.trees.growth import Grower
+from sapwood.trees.leaf_assignment import LeafAssignment
+from sapwood.trees.leaf_models import ConstantLeaves
 from sapwood.trees.monotonic import MonotonicBounds
 from sapwood.trees.rules import Limits, Rules
-from sapwood.trees.tree import Leaves, Tree
+from sapwood.trees.tree import Tree
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,7 @@ def grow_tree(
     records: FixedGradients,
     config: TreeConfig,
     key: int,
-    leaves: Leaves,
+    leaves: LeafAssignment,
     sample: np.ndarray | None = None,
 ) -> Tree:
     """Grow one tree; its leaf values are Newton steps times the learning rate. `leaves` tells afterwards where the rows are.
@@ -69,7 +71,7 @@ def _finish(
     form: HistogramFormat,
     config: TreeConfig,
     frontier: Frontier,
-    leaves: Leaves,
+    leaves: LeafAssignment,
 ) -> Tree:
     """Freeze the nodes into a tree. Leaf values come from the exact sums of the rows' gradients, not from the histograms' rounded ones."""
     grown, sets = grower.grown(form.gradient_unit), grower.sets()
@@ -80,8 +82,7 @@ def _finish(
     allows = partial(config.rules.allows, scale=records.scale)
     leaves.groups = frontier.join(left, right, at, (gradient, hessian, rows), allows)
     sums = leaves.joined(gradient), leaves.joined(hessian), leaves.joined(rows)
-    value, threshold = np.zeros(len(feature)), np.zeros(len(feature))
-    value[at] = config.rules.leaf_steps(sums, records, leaves.limits) * config.learning_rate
+    steps, threshold = config.rules.leaf_steps(sums, records, leaves.limits), np.zeros(len(feature))
     threshold[inner] = binning.thresholds(feature[inner], bin_[inner])
     if len(sets):
         by_levels = np.flatnonzero(grown.by_levels)
@@ -93,8 +94,8 @@ def _finish(
         left=left,
         right=right,
         missing_left=grown.missing_left,
-        value=value,
         gain=grown.gain,
         count=count,
+        leaves=ConstantLeaves.of_steps(len(feature), at, steps * config.learning_rate),
         sets=sets,
     )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 import numpy as np
 
 from sapwood.runtime import kernels
-from sapwood.runtime.execution import Execution
-from sapwood.trees.rules import Limits
+from sapwood.trees.leaf_models import LeafModel
 
 
 @dataclass
@@ -17,7 +16,7 @@ class Tree:
     """Nodes in the order they were made, the root first: a child's index is larger than its parent's.
 
     `x <= threshold` goes left, as does a missing value where `missing_left`. A leaf has feature -1. On a category the levels of a set go
-    left: `bin` is the number of the set.
+    left: `bin` is the number of the set. The leaves' part of the prediction is in `leaves`.
     """
 
     feature: np.ndarray  # (n_nodes,) int32
@@ -26,9 +25,9 @@ class Tree:
     left: np.ndarray  # (n_nodes,) int32
     right: np.ndarray  # (n_nodes,) int32
     missing_left: np.ndarray  # (n_nodes,) uint8
-    value: np.ndarray  # (n_nodes,) float64, or (n_nodes, n_outputs) where leaves hold a value for each: 0 but in leaves
     gain: np.ndarray  # (n_nodes,) float64: 0 in leaves
     count: np.ndarray  # (n_nodes,) int64: training rows
+    leaves: LeafModel
     sets: np.ndarray = field(default_factory=lambda: np.empty((0, 8), dtype=np.uint32))  # (n_sets, 8): 256 bits, one for each level
 
     @property
@@ -37,47 +36,15 @@ class Tree:
 
     @classmethod
     def names(cls) -> list[str]:
-        """The arrays with an entry for each node."""
-        return [own.name for own in fields(cls) if own.name != "sets"]
+        """Names of the arrays with an entry for each node."""
+        return [own.name for own in fields(cls) if own.name not in ("leaves", "sets")]
+
+    def native(self) -> kernels.TreeArrays:
+        """Return the structure as the kernels take it."""
+        return native_trees({"begin": np.array([0, len(self.feature)], dtype=np.int64), **vars(self)})
 
 
-class Leaves:
-    """Which leaf each training row fell in. Made once for a fit, filled by every tree."""
-
-    def __init__(self, n_rows: int) -> None:
-        self.memory = np.empty(n_rows, dtype=np.uint8)
-        self.n_rows = n_rows
-
-    def hold(self, nodes: np.ndarray, count: np.ndarray, limits: Limits) -> None:
-        """Make room for a tree whose leaves are these nodes."""
-        self.nodes = nodes  # (n_leaves,) node numbers
-        self.count = count  # (n_leaves,) training rows
-        self.limits = limits
-        self.groups: np.ndarray | None = None  # (n_leaves,) numbers of groups of leaves that have one value; None: each has its own
-        self.size = 1 if len(nodes) <= 1 << 8 else 2 if len(nodes) <= 1 << 16 else 4
-        if len(self.memory) < self.n_rows * self.size:
-            self.memory = np.empty(self.n_rows * self.size, dtype=np.uint8)
-        self.data = self.memory[: self.n_rows * self.size]
-
-    def add_values(self, values: np.ndarray, raw: np.ndarray, execution: Execution) -> None:
-        """Add each row's leaf value, of (n_leaves,) or (n_leaves, n_outputs), to its raw prediction, (n_rows,) or (n_outputs, n_rows)."""
-        kernels.add_leaf_values(self.data, self.size, values, raw, execution.n_threads)
-
-    @property
-    def of_row(self) -> np.ndarray:
-        """(n_rows,): the leaf of each row, counted among `nodes`."""
-        return self.data.view({1: np.uint8, 2: np.uint16, 4: np.uint32}[self.size])
-
-    def by_group(self, of_leaves: Callable[[np.ndarray, int], np.ndarray]) -> np.ndarray:
-        """(n_leaves, ...) values from a function of (the leaf of each row, number of leaves), asked for groups where leaves form some."""
-        if self.groups is None:
-            return of_leaves(self.of_row, len(self.nodes))
-        return of_leaves(self.groups[self.of_row], int(self.groups.max()) + 1)[self.groups]
-
-    def joined(self, of_leaves: np.ndarray) -> np.ndarray:
-        """(n_leaves, ...) the sums of each one's group."""
-        if self.groups is None:
-            return of_leaves
-        total = np.zeros_like(of_leaves)
-        np.add.at(total, self.groups, of_leaves)
-        return total[self.groups]
+def native_trees(arrays: Mapping[str, np.ndarray]) -> kernels.TreeArrays:
+    """Return the structure of trees as the kernels take it, from arrays that hold the nodes of all, end to end."""
+    names = "begin", "feature", "threshold", "bin", "left", "right", "missing_left", "sets"
+    return kernels.TreeArrays(**{name: arrays[name] for name in names})

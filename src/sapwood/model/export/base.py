@@ -11,6 +11,8 @@ import numpy as np
 
 from sapwood.encoding.calendar import FIXED, offsets
 from sapwood.model.export.forest import Forest
+from sapwood.trees.column_tree import ColumnTree
+from sapwood.trees.tree import Tree
 
 STILL_ZONES = ("UTC", "Etc/UTC", "GMT", "Etc/GMT")
 
@@ -49,6 +51,13 @@ class Exporter:
     def refuse(self, what: str, instead: str) -> ExportError:
         """The error to raise where the format cannot say something."""
         return ExportError(f"format={self.name!r} cannot express {what}: {instead}")
+
+    def leaf_values(self, tree: Tree | ColumnTree) -> np.ndarray:
+        """Return (n_nodes, n_outputs of the tree) float64: the values of the leaves, for formats whose leaves are numbers."""
+        values = tree.leaves.constant_values()
+        if values is None:
+            raise self.refuse(f"{tree.leaves.name} leaves", "its leaves are constants")
+        return values
 
     def refuse_combinations(self) -> None:
         """For formats that know columns only."""

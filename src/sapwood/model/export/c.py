@@ -120,7 +120,7 @@ class CSource(Exporter):
         for root, tree in zip(roots, forest.trees, strict=False):
             first_set = len(sets)
             sets += [f"0x{word:08x}u" for word in tree.sets.ravel()]
-            value = tree.value.reshape(len(tree.feature), -1)
+            value = self.leaf_values(tree)
             by_set = forest.model.binning.is_category(tree.feature)
             for node, feature in enumerate(tree.feature):
                 if feature < 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -81,13 +82,12 @@ class Forest:
             left = np.where(np.isnan(values), missing_left[node], left)
             missing_left[node] = left[0]
             levels[int(node)] = left[1:]
-        value = tree.value.reshape(len(column), -1)
         return ColumnTree(
-            column, tree.threshold.astype(np.float64), tree.left, tree.right, missing_left, value, tree.gain, tree.count, levels
+            column, tree.threshold.astype(np.float64), tree.left, tree.right, missing_left, tree.gain, tree.count, tree.leaves, levels
         )
 
-    def single_valued(self, base_score: bool) -> Iterator[tuple[int, ColumnTree]]:
-        """(output, tree) with one value a leaf, outputs in turn: a tree that outputs share comes once for each. There is at least one for
+    def single_output(self, base_score: bool) -> Iterator[tuple[int, ColumnTree]]:
+        """(output, tree) of one output each, outputs in turn: a tree that outputs share comes once for each. There is at least one for
         each output.
 
         With `base_score` that is in the leaves of an output's first tree, in whose place it is added in prediction, too: the same bits.
@@ -99,10 +99,10 @@ class Forest:
             outputs = range(self.n_outputs) if self.shared else [t % self.n_outputs]
             first = base_score and t < (1 if self.shared else self.n_outputs)
             for k in outputs:
-                own = tree.value[:, k if self.shared else 0]
+                leaves = tree.leaves.output(k if self.shared else 0)
                 if first:
-                    own = np.where(tree.is_leaf, self.base_score[k] + own, 0.0)
-                yield k, tree.with_value(own[:, None])
+                    leaves = leaves.plus(self.base_score[k], np.flatnonzero(tree.is_leaf))
+                yield k, replace(tree, leaves=leaves)
 
     def n_levels(self, column: int) -> int:
         """Of a category; 0 for others."""

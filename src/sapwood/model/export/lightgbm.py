@@ -38,7 +38,10 @@ class LightGbm(Exporter):
         self.refuse_combinations()
         forest, n = self.forest, self.forest.n_outputs
         objective = None if self.raw else self._objective()
-        trees = [_tree(number, tree.turned) for number, (_, tree) in enumerate(forest.single_valued(base_score=True))]
+        trees = [
+            _tree(number, tree.turned, self.leaf_values(tree)[:, 0])
+            for number, (_, tree) in enumerate(forest.single_output(base_score=True))
+        ]
         head = {
             "version": "v4",
             "num_class": n,
@@ -91,7 +94,7 @@ def _plain(names: list[str]) -> list[str]:
     return out
 
 
-def _tree(number: int, tree: ColumnTree) -> str:
+def _tree(number: int, tree: ColumnTree, values: np.ndarray) -> str:
     """Of a category, what is missing goes right: it must not be where a set says left."""
     inner, leaf = np.flatnonzero(~tree.is_leaf), np.flatnonzero(tree.is_leaf)
     number_of = np.empty(len(tree.column), dtype=np.int64)  # splits from 0 on, leaves from -1 down
@@ -112,7 +115,7 @@ def _tree(number: int, tree: ColumnTree) -> str:
     if len(inner):
         fields |= {"split_feature": tree.column[inner], "split_gain": tree.gain[inner], "threshold": thresholds}
         fields |= {"decision_type": decisions, "left_child": number_of[tree.left[inner]], "right_child": number_of[tree.right[inner]]}
-    fields["leaf_value"] = [repr(float(value)) for value in tree.value[leaf, 0]]
+    fields["leaf_value"] = [repr(float(value)) for value in values[leaf]]
     if len(inner):
         weight = tree.count
         fields |= {"leaf_weight": weight[leaf], "leaf_count": weight[leaf], "internal_value": [0] * len(inner)}

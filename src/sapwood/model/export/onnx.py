@@ -162,7 +162,7 @@ class Onnx(Exporter):
 
     def _trees(self, features: str) -> str:
         """(n_rows, n_outputs) without the base score."""
-        flat = _Flat(self.forest)
+        flat = _Flat(self)
         tensors: dict[str, np.ndarray] = {
             "nodes_modes": np.array(flat.modes, dtype=np.uint8),
             "nodes_splits": np.array(flat.splits, dtype=np.float64),
@@ -252,7 +252,8 @@ class _Flat:
     specification says.
     """
 
-    def __init__(self, forest: Forest) -> None:
+    def __init__(self, exporter: Exporter) -> None:
+        forest = exporter.forest
         self.roots: list[int] = []
         self.features: list[int] = []
         self.modes: list[int] = []
@@ -267,7 +268,7 @@ class _Flat:
         self.weights: list[float] = []
         for t, tree in enumerate(forest.trees):
             by_set = forest.model.binning.is_category(tree.feature)
-            value = tree.value.reshape(len(tree.feature), -1)
+            value = exporter.leaf_values(tree)
             for output in range(forest.n_outputs) if forest.shared else [t % forest.n_outputs]:
                 self._add(tree, by_set, value[:, output if forest.shared else 0], output)
         if not forest.trees:

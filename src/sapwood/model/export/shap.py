@@ -26,7 +26,7 @@ class Shap(Exporter):
     def make(self) -> dict[str, Any]:
         forest = self.forest
         self.refuse_combinations()
-        trees = list(forest.single_valued(base_score=False)) if not forest.trees else list(enumerate(forest.column_trees))
+        trees = list(forest.single_output(base_score=False)) if not forest.trees else list(enumerate(forest.column_trees))
         for _, tree in trees:
             if tree.levels:
                 column = forest.column_names[int(tree.column[next(iter(tree.levels))])]
@@ -48,7 +48,7 @@ class Shap(Exporter):
     def _tree(self, number: int, tree: ColumnTree) -> dict[str, np.ndarray]:
         n_outputs = self.forest.n_outputs
         values = np.zeros((len(tree.column), n_outputs))
-        values[:, self.forest.model.outputs_of(number)] = tree.value
+        values[:, self.forest.model.outputs_of(number)] = self.leaf_values(tree)
         left, right = (np.where(tree.is_leaf, -1, child) for child in (tree.left, tree.right))
         return {
             "children_left": left,

@@ -40,7 +40,7 @@ class Treelite(Exporter):
             raise self.refuse("the link 'sorted' of several quantiles", "raw=True exports raw predictions")
         # Classes of one target where they compete, else targets of one class.
         compete = forest.link == "softmax"
-        trees = [*enumerate(forest.column_trees)] if forest.trees else [*forest.single_valued(base_score=False)]
+        trees = [*enumerate(forest.column_trees)] if forest.trees else [*forest.single_output(base_score=False)]
         vector = bool(forest.shared and forest.trees)
         own = [-1 if vector else t % n for t, _ in trees]
         metadata = builders.Metadata(
@@ -74,12 +74,13 @@ class Treelite(Exporter):
         return "kLearningToRank" if self.forest.model.loss in RANKING else "kRegressor"
 
     def _add(self, builder: Any, tree: ColumnTree) -> None:
+        values = self.leaf_values(tree)
         builder.start_tree()
         for node, column in enumerate(tree.column.tolist()):
             builder.start_node(node)
             builder.data_count(int(tree.count[node]))
             if column < 0:
-                value = tree.value[node].tolist()
+                value = values[node].tolist()
                 builder.leaf(value if len(value) > 1 else value[0])
                 builder.end_node()
                 continue

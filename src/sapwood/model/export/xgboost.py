@@ -40,7 +40,7 @@ class XGBoost(Exporter):
     def make(self) -> dict[str, Any]:
         self.refuse_combinations()
         forest = self.forest
-        outputs, trees = zip(*forest.single_valued(base_score=True), strict=True)
+        outputs, trees = zip(*forest.single_output(base_score=True), strict=True)
         objective, base_score = ({"name": "reg:squarederror"}, "0") if self.raw else self._objective()
         n_rounds = len(trees) // forest.n_outputs
         classes = forest.n_outputs if objective["name"].startswith("multi:") else 0
@@ -54,7 +54,7 @@ class XGBoost(Exporter):
                     "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(len(trees))},
                     "iteration_indptr": [round_ * forest.n_outputs for round_ in range(n_rounds + 1)],
                     "tree_info": list(outputs),
-                    "trees": [_tree(number, tree, forest.n_columns) for number, tree in enumerate(trees)],
+                    "trees": [self._tree(number, tree) for number, tree in enumerate(trees)],
                 },
             },
             "learner_model_param": {
@@ -86,41 +86,40 @@ class XGBoost(Exporter):
             return {"name": "rank:ndcg", "lambdarank_param": {}}, "0"
         return {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}}, "0"
 
-
-def _tree(number: int, tree: ColumnTree, n_columns: int) -> dict[str, Any]:
-    """Of a category, what no set names goes left: the children of its splits change places, and the set has what went left here."""
-    tree = tree.turned
-    swap = np.array([node in tree.levels for node in range(len(tree.column))])
-    tree = _side_by_side(replace(tree, left=np.where(swap, tree.right, tree.left), right=np.where(swap, tree.left, tree.right)))
-    n, leaf, left, right = len(tree.column), tree.is_leaf, tree.left, tree.right
-    swap = np.array([node in tree.levels for node in range(n)])
-    conditions = np.where(leaf, tree.value[:, 0], 0.0).astype(np.float32)
-    inner = ~leaf & ~swap
-    conditions[inner] = first_above(tree.threshold[inner])
-    parents = np.full(n, NO_PARENT)
-    parents[left[~leaf]] = parents[right[~leaf]] = np.flatnonzero(~leaf)
-    nodes = np.flatnonzero(swap).tolist()
-    members = [np.flatnonzero(tree.levels[node]) for node in nodes]
-    sizes = [len(own) for own in members]
-    missing_left = np.where(swap, 1, tree.missing_left)
-    return {
-        "base_weights": np.where(leaf, conditions, 0).tolist(),
-        "categories": [int(code) for own in members for code in own],
-        "categories_nodes": nodes,
-        "categories_segments": np.cumsum([0, *sizes])[:-1].tolist(),
-        "categories_sizes": sizes,
-        "default_left": missing_left.astype(int).tolist(),
-        "id": number,
-        "left_children": np.where(leaf, -1, left).tolist(),
-        "loss_changes": tree.gain.astype(np.float32).tolist(),
-        "parents": parents.tolist(),
-        "right_children": np.where(leaf, -1, right).tolist(),
-        "split_conditions": conditions.tolist(),
-        "split_indices": np.where(leaf, 0, tree.column).tolist(),
-        "split_type": swap.astype(int).tolist(),
-        "sum_hessian": tree.count.astype(np.float32).tolist(),
-        "tree_param": {"num_deleted": "0", "num_feature": str(n_columns), "num_nodes": str(n), "size_leaf_vector": "1"},
-    }
+    def _tree(self, number: int, tree: ColumnTree) -> dict[str, Any]:
+        """Of a category, what no set names goes left: the children of its splits change places, and the set has what went left here."""
+        tree = tree.turned
+        swap = np.array([node in tree.levels for node in range(len(tree.column))])
+        tree = _side_by_side(replace(tree, left=np.where(swap, tree.right, tree.left), right=np.where(swap, tree.left, tree.right)))
+        n, leaf, left, right = len(tree.column), tree.is_leaf, tree.left, tree.right
+        swap = np.array([node in tree.levels for node in range(n)])
+        conditions = np.where(leaf, self.leaf_values(tree)[:, 0], 0.0).astype(np.float32)
+        inner = ~leaf & ~swap
+        conditions[inner] = first_above(tree.threshold[inner])
+        parents = np.full(n, NO_PARENT)
+        parents[left[~leaf]] = parents[right[~leaf]] = np.flatnonzero(~leaf)
+        nodes = np.flatnonzero(swap).tolist()
+        members = [np.flatnonzero(tree.levels[node]) for node in nodes]
+        sizes = [len(own) for own in members]
+        missing_left = np.where(swap, 1, tree.missing_left)
+        return {
+            "base_weights": np.where(leaf, conditions, 0).tolist(),
+            "categories": [int(code) for own in members for code in own],
+            "categories_nodes": nodes,
+            "categories_segments": np.cumsum([0, *sizes])[:-1].tolist(),
+            "categories_sizes": sizes,
+            "default_left": missing_left.astype(int).tolist(),
+            "id": number,
+            "left_children": np.where(leaf, -1, left).tolist(),
+            "loss_changes": tree.gain.astype(np.float32).tolist(),
+            "parents": parents.tolist(),
+            "right_children": np.where(leaf, -1, right).tolist(),
+            "split_conditions": conditions.tolist(),
+            "split_indices": np.where(leaf, 0, tree.column).tolist(),
+            "split_type": swap.astype(int).tolist(),
+            "sum_hessian": tree.count.astype(np.float32).tolist(),
+            "tree_param": {"num_deleted": "0", "num_feature": str(self.forest.n_columns), "num_nodes": str(n), "size_leaf_vector": "1"},
+        }
 
 
 def _side_by_side(tree: ColumnTree) -> ColumnTree:

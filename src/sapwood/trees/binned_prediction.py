@@ -1,0 +1,36 @@
+"""One tree's part in the raw predictions of rows that training holds: binned rows, or sorted rows with their numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from sapwood.data.pages import Pages
+from sapwood.data.sorted import SortedRows
+from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
+from sapwood.trees.leaf_models import ConstantLeaves
+from sapwood.trees.tree import Tree
+
+
+def add_tree(rows: Pages | SortedRows, tree: Tree, raw: np.ndarray, execution: Execution, factor: float = 1.0) -> None:
+    """Add one tree, times a factor, to the raw predictions of rows, (n_outputs of the tree, n_rows)."""
+    trees, leaves = tree.native(), tree.leaves.native(tree.leaves.scaled(factor).arrays())
+    if isinstance(rows, SortedRows):
+        scorer = kernels.Scorer(trees, leaves, rows.table.n_features, len(raw))
+        for part, numbers in rows.blocks():
+            out = np.ascontiguousarray(raw[:, part].T)
+            scorer.add(numbers, 0, 1, out, execution.n_threads)
+            raw[:, part] = out.T
+    else:
+        for part, page in rows.blocks():
+            kernels.add_tree(tree=trees, leaves=leaves, raw=raw[:, part], n_threads=execution.n_threads, **page)
+
+
+def leaf_of_rows(rows: Pages | SortedRows, tree: Tree, nodes: np.ndarray, execution: Execution) -> np.ndarray:
+    """Return (n_rows,) int64: the leaf that each row reaches, counted among `nodes`, which are all leaves of the tree."""
+    numbers = ConstantLeaves.of_steps(len(tree.feature), nodes, np.arange(len(nodes)))
+    reached = np.zeros((1, rows.n_rows))
+    add_tree(rows, replace(tree, leaves=numbers), reached, execution)
+    return reached[0].astype(np.int64)

@@ -1,0 +1,8 @@
+"""Leaf models: what the leaves of a tree add to the raw predictions of their rows."""
+
+from sapwood.trees.leaf_models.base import LeafModel
+from sapwood.trees.leaf_models.constant import ConstantLeaves
+
+LEAF_MODELS: dict[str, type[LeafModel]] = {model.name: model for model in (ConstantLeaves,)}
+
+__all__ = ["LEAF_MODELS", "ConstantLeaves", "LeafModel"]
