@@ -7,8 +7,9 @@ How to read the source: `estimators` (what users call) -> `boosting` (the round 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor, load, merge
+from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor, merge
 from sapwood.estimators.cross_validation import cv
+from sapwood.loading import load
 from sapwood.losses import Loss
 from sapwood.losses.check import check_loss
 from sapwood.losses.registry import register_loss

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sapwood.data.fingerprint import join_digests
 from sapwood.estimators.base import BaseBoosting
+from sapwood.estimators.fit_result import FitResult
 from sapwood.model import Model
 from sapwood.model.merging import merge_models
 from sapwood.training.fit_signature import as_text
@@ -61,12 +62,9 @@ def merge(models: Sequence[Any], weights: Any = None) -> Any:
         check_is_fitted(model)
         _refuse_other_targets(first, model, i)
     merged = copy.copy(first)
-    merged.model_ = merge_models([model.model_ for model in models], numbers)
-    merged.init_ = _only_init(models, numbers)
-    merged._set_scores({})
-    merged.train_score_ = merged.validation_score_ = np.array([])
-    merged.do_early_stopping_ = False
-    merged.provenance_ = {**first.provenance_, "data": join_digests(str(model._digest) for model in models)}
+    provenance = {**first.provenance_, "data": join_digests(str(model._digest) for model in models)}
+    model = merge_models([model.model_ for model in models], numbers)
+    merged._store(FitResult(model, init=_only_init(models, numbers), constraints=first._constraints, provenance=provenance))
     return merged
 
 

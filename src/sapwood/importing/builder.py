@@ -43,12 +43,19 @@ def build_model(
     kinds, cuts, lookups, feature_of = _lay_out(trees, schema, parts)
     binning = Binning(cuts, kinds if kinds.any() else None)
     model = Model(
-        binning, base_score.astype(np.float64), loss, link, [_tree(t, tree, binning, feature_of) for t, tree in enumerate(trees)], shared
+        binning,
+        base_score.astype(np.float64),
+        loss,
+        link,
+        [_tree(t, tree, binning, feature_of) for t, tree in enumerate(trees)],
+        shared,
+        schema=schema,
+        encoding=Encoding(schema.n_features, lookups),
     )
     if not shared:
         for own in model.trees:
             own.value = own.value[:, 0].copy()
-    model.schema, model.encoding, model.best_round = schema, Encoding(schema.n_features, lookups), best_round
+    model.best_round = best_round
     return model
 
 

@@ -35,11 +35,20 @@ class Model:
     """
 
     def __init__(
-        self, binning: Binning, base_score: np.ndarray, loss: str, link: str, trees: list[Tree] | None = None, shared: int = 0
+        self,
+        binning: Binning,
+        base_score: np.ndarray,
+        loss: str,
+        link: str,
+        trees: list[Tree] | None = None,
+        shared: int = 0,
+        *,
+        schema: Schema | None = None,
+        encoding: Encoding | None = None,
     ) -> None:
         self.binning = binning
-        self.schema = Schema(binning.n_features)
-        self.encoding = Encoding(binning.n_features)
+        self.schema = schema or Schema(binning.n_features)
+        self.encoding = encoding or Encoding(binning.n_features)
         self.base_score = base_score  # (n_outputs,) float64
         self.loss = loss
         self.link = link
@@ -304,12 +313,12 @@ class Model:
         """From parts that were checked."""
         kinds = arrays["kinds"] if arrays["kinds"].any() else None
         binning = Binning.of_arrays(arrays["cuts"], arrays["cuts_begin"], kinds)
-        model = cls(binning, arrays["base_score"], about["loss"], about["link"], shared=about["shared"])
+        encoding = Encoding.from_data(about["encoding"], arrays, binning.n_features)
+        schema = Schema.from_json(about["features"], encoding.n_columns)
+        loss, link, shared = about["loss"], about["link"], about["shared"]
+        model = cls(binning, arrays["base_score"], loss, link, shared=shared, schema=schema, encoding=encoding.on(schema))
         model._nodes = {name: arrays[name] for name in ("begin", *Tree.names(), "sets")}
         model.best_round = about["best_round"]
-        model.encoding = Encoding.from_data(about["encoding"], arrays, binning.n_features)
-        model.schema = Schema.from_json(about["features"], model.encoding.n_columns)
-        model.encoding = model.encoding.on(model.schema)
         return model
 
     def __getstate__(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sapwood.data.frames import open_frame
+from sapwood.data.reading import Source
 
 SEPARATOR = "__"  # between the names of a transformer and of a column, in scikit-learn's pipelines
 SAYS = {  # what a FeatureSpec says of a column, and the parameter that it stands for
@@ -92,7 +92,7 @@ class Features:
     def __init__(self, n_features: int, names: Sequence[str | int] | None = None, X: Any = None, spec: FeatureSpec | None = None) -> None:
         self.n_features = n_features
         self.names = None if names is None else [str(name) for name in names]
-        self.X = X
+        self.source = None if X is None else Source.of(X)
         self.spec = spec
 
     def said(self, parameter: str, value: Any) -> Any:
@@ -114,7 +114,7 @@ class Features:
         if isinstance(columns, type) or hasattr(columns, "is_numeric") or isinstance(columns, np.dtype) or _is_dtype(columns):
             return self._of_type(columns, parameter)
         if callable(columns):
-            return self.positions(columns(self.X), parameter)
+            return self.positions(columns(None if self.source is None else self.source.X), parameter)
         if isinstance(columns, slice):
             return list(range(self.n_features))[columns]
         if not isinstance(columns, Iterable):
@@ -147,7 +147,7 @@ class Features:
         return int(feature)
 
     def _of_type(self, wanted: Any, parameter: str) -> list[int]:
-        frame = None if self.X is None else open_frame(self.X)
+        frame = None if self.source is None else self.source.frame
         if frame is None:
             raise ValueError(f"{parameter} gives the type {wanted!r}, but X is no data frame, whose columns have types: give positions")
         if wanted in TYPES:

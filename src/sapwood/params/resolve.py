@@ -1,4 +1,4 @@
-"""What users say about features, by name or by position, as arrays and objects that training understands."""
+"""Parameters by column, given by name, position, dtype or callable, resolved to arrays and objects by position."""
 
 from __future__ import annotations
 
@@ -143,26 +143,7 @@ def feature_weights(value: Any, features: Features) -> np.ndarray | None:
     return out
 
 
-def constraints(e: Any, features: Features) -> list[str]:
-    """What an estimator's parameters ask of each feature, for people."""
-    told: list[list[str]] = [[] for _ in range(features.n_features)]
-    directions, weights = monotonic(e.monotonic_cst, features), feature_weights(e.feature_weights, features)
-    given = cut_points(e.cut_points, features)
-    for f, texts in enumerate(told):
-        if directions is not None and directions[f]:
-            texts.append("rises" if directions[f] > 0 else "falls")
-        if weights is not None and weights[f] != 1:
-            texts.append(f"weight {weights[f]:g}")
-        if f in given:
-            texts.append(f"{len(given[f])} cut points")
-    groups = interactions(e.interaction_cst, features)
-    for number, group in enumerate(groups.groups if isinstance(groups, Groups) else []):
-        for f in group:
-            told[f].append(f"group {number}")
-    return [", ".join(texts) for texts in told]
-
-
-def forced_splits(value: Any, features: Features) -> Wanted | None:
+def forced_splits(value: Any, features: Features) -> WantedSplit | None:
     """A nested dict, JSON text or a path to it."""
     if value is None:
         return None
@@ -177,14 +158,14 @@ def forced_splits(value: Any, features: Features) -> Wanted | None:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedSplit:
     """A split that the user asks for."""
 
     feature: int
     threshold: float
     missing_left: bool
-    left: Wanted | None
-    right: Wanted | None
+    left: WantedSplit | None
+    right: WantedSplit | None
 
     def cut_points(self) -> Iterator[tuple[int, float]]:
         """The features and thresholds of this and all below."""
@@ -200,7 +181,7 @@ class Wanted:
         return ForcedSplit(self.feature, at, self.missing_left, *below)
 
 
-def _wanted(value: Any, features: Features, depth: int) -> Wanted:
+def _wanted(value: Any, features: Features, depth: int) -> WantedSplit:
     known = {"feature", "threshold", "missing_left", "left", "right"}
     if depth > 64:
         raise ValueError("forced_splits has more than 64 levels")
@@ -213,7 +194,7 @@ def _wanted(value: Any, features: Features, depth: int) -> Wanted:
     if isinstance(threshold, bool) or not isinstance(threshold, Real) or not np.isfinite(float(threshold)):
         raise ValueError(f"forced_splits must have numbers as thresholds; got {threshold!r} for the feature {value['feature']!r}")
     left, right = (None if value.get(side) is None else _wanted(value[side], features, depth + 1) for side in ("left", "right"))
-    return Wanted(feature, float(threshold), bool(value.get("missing_left", False)), left, right)
+    return WantedSplit(feature, float(threshold), bool(value.get("missing_left", False)), left, right)
 
 
 def cut_points(value: Any, features: Features) -> dict[int, np.ndarray]:
