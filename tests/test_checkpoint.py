@@ -137,7 +137,7 @@ def test_going_on_from_a_model_can_be_cut_off_too(tmp_path):
     cut_off(regressor(max_iter=8), 9, X, Y, checkpoint=checkpoint, init_model=first)
     rest = regressor(max_iter=8).fit(X, Y, init_model=first, checkpoint=checkpoint, callbacks=[CutOff()])
     assert rest.model_.to_bytes() == whole.model_.to_bytes()
-    with pytest.raises(CheckpointError, match=r"the model to go on from was Model of 4 rounds, .*, now it is None"):
+    with pytest.raises(CheckpointError, match=r"the model to continue from was Model of 4 rounds, .*, now it is None"):
         regressor(max_iter=8).fit(X, Y, checkpoint=checkpoint, callbacks=[CutOff()])
     parts = regressor(max_iter=3).partial_fit(X[:150], Y[:150]).partial_fit(X[150:], Y[150:], checkpoint=tmp_path / "b")
     assert parts.model_.to_bytes() == regressor(max_iter=3).partial_fit(X[:150], Y[:150]).partial_fit(X[150:], Y[150:]).model_.to_bytes()

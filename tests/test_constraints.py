@@ -107,7 +107,7 @@ class TestMonotonic:
     )
     def test_neighbours_refuse(self, other):
         x, y = make("squared_error", 0)
-        with pytest.raises(ValueError, match=r"monotonic_method='neighbours' and .* do not go together"):
+        with pytest.raises(ValueError, match=r"monotonic_method='neighbours' cannot be combined with .*; use 'basic'"):
             estimator("squared_error", monotonic_cst=[1, 0, 0], monotonic_method="neighbours", **other).fit(x, y)
 
     def test_without_it_predictions_fall(self):
@@ -150,7 +150,7 @@ class TestMonotonic:
 
     def test_many_classes_are_refused(self):
         x, y = make("squared_error", 2)
-        with pytest.raises(ValueError, match="monotonic_cst and loss='multinomial_log_loss' do not go together"):
+        with pytest.raises(ValueError, match="monotonic_cst cannot be combined with loss='multinomial_log_loss'"):
             BoostingClassifier(monotonic_cst=[1, 0, 0]).fit(x, np.digitize(y, [-0.5, 0.5]))
 
 
@@ -265,5 +265,5 @@ class TestForcedSplits:
             self.fit(splits)
 
     def test_symmetric_trees_are_refused(self):
-        with pytest.raises(ValueError, match="forced_splits and grow_policy='symmetric' do not go together"):
+        with pytest.raises(ValueError, match="forced_splits cannot be combined with grow_policy='symmetric'"):
             self.fit(self.SPLITS, grow_policy="symmetric")

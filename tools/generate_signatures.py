@@ -59,6 +59,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sapwood.params.names import CheckedNames
+
 if TYPE_CHECKING:
     from typing import Self
 
@@ -88,8 +90,9 @@ def _fit_arguments() -> str:
 
 
 def _common() -> str:
-    lines = ["class CommonParameters:", '    """Parameters of all estimators."""', ""]
+    lines = ["class CommonParameters(CheckedNames):", '    """Parameters of all estimators."""', ""]
     lines += [f"    {name}: {parameter.type}" for name, parameter in COMMON.items()]
+    lines += ["", "    def _train(self, method: str, arguments: FitArguments) -> Self:", "        raise NotImplementedError"]
     return "\n".join(lines)
 
 
@@ -99,7 +102,6 @@ def _estimator(name: str, table: Mapping[str, Parameter]) -> str:
     lines += _constructor(table)
     for method in INTRODUCTIONS:
         lines += ["", *_method(method, name)]
-    lines += ["", "    def _train(self, method: str, arguments: FitArguments) -> Self:", "        raise NotImplementedError"]
     return "\n".join(lines)
 
 

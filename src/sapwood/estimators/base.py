@@ -27,8 +27,9 @@ from sapwood.estimators.tables import column_attributes
 from sapwood.estimators.tasks import Task
 from sapwood.estimators.warm_start import warm_start_of_fit, warm_start_of_partial_fit, warm_start_of_refit
 from sapwood.model import Model
+from sapwood.params.names import check_names
 from sapwood.params.signatures import CommonParameters, FitArguments
-from sapwood.params.table import Parameter, changed, check_names, constraints
+from sapwood.params.table import Parameter, changed, constraints
 from sapwood.runtime.execution import local_execution, prediction_execution
 from sapwood.training.warm_start import WarmStart
 
@@ -39,7 +40,8 @@ if TYPE_CHECKING:
 class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, BaseEstimator, CommonParameters):
     """A scikit-learn estimator whose constructor takes the parameters of a table.
 
-    Subclasses name it, `class Name(BaseBoosting, NameSignatures, parameters=...)`: constructor and fit methods are those of the signatures.
+    Subclasses name it, `class Name(NameSignatures, BaseBoosting, parameters=...)`: constructor and fit methods are those of the signatures,
+    which come first because jedi does not follow Python's method resolution order.
     """
 
     # Under scikit-learn's metadata routing `groups` goes to splitters of a search, not here, unless asked for.
@@ -60,14 +62,6 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
             cls._parameters, cls._parameter_constraints = parameters, constraints(parameters)
             cls.__doc__ = _with_parameters(cls)
             CLASSES[cls.__name__] = cls
-
-    if not TYPE_CHECKING:  # the signature is that of __init__
-
-        def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-            known = inspect.signature(cls.__init__).parameters
-            if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
-                check_names(cls, [name for name in kwargs if name not in known], cls._parameters, TypeError)
-            return super().__new__(cls)
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name."""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sapwood.typing import ArrayLike, Rounds, TableLike
 
 
-class BoostingClassifier(ClassifierMixin, BaseBoosting, ClassifierSignatures, parameters=CLASSIFIER):
+class BoostingClassifier(ClassifierSignatures, ClassifierMixin, BaseBoosting, parameters=CLASSIFIER):
     """Gradient-boosted trees for classification.
 
     Parameters are documented in the constructor, and at run time in this docstring.

@@ -34,7 +34,7 @@ class Prototype:
     def view(self, result: FitResult, raw: np.ndarray) -> FittedView:
         """The estimator as if the fit had ended with this result; raw predictions, (n_rows, n_outputs), are known."""
         fitted = copy.copy(self._estimator)
-        vars(fitted).update(fitted._fitted_attributes(result))
+        fitted._store(result)
         return (FittedClassifierView if is_classifier(fitted) else FittedView)(fitted, raw)
 
     def callbacks(self, result: FitResult, X: Any, y: Any) -> list[Callback]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from sapwood.typing import ArrayLike, Rounds, TableLike
 
 
-class BoostingRanker(BaseBoosting, RankerSignatures, parameters=RANKER):
+class BoostingRanker(RankerSignatures, BaseBoosting, parameters=RANKER):
     """Gradient-boosted trees for ranking.
 
     Targets are relevances: non-negative integers. The rows of a query are contiguous; `fit` takes either `group`, the number of rows of

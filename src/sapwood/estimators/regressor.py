@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sapwood.typing import ArrayLike, Rounds, TableLike
 
 
-class BoostingRegressor(RegressorMixin, BaseBoosting, RegressorSignatures, parameters=REGRESSOR):
+class BoostingRegressor(RegressorSignatures, RegressorMixin, BaseBoosting, parameters=REGRESSOR):
     """Gradient-boosted trees for regression.
 
     Parameters are documented in the constructor, and at run time in this docstring.

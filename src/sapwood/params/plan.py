@@ -194,7 +194,7 @@ def _check_monotonic(p: CommonParameters, loss: Loss) -> bool:
         )
     if p.boosting == "ordered":
         raise ValueError(
-            "monotonic_cst cannot be combined with boosting='ordered': it removes splits, and with them the bounds of leaf values; "
+            "boosting='ordered' cannot be combined with monotonic_cst: it removes splits, and with them the bounds of leaf values; "
             "use boosting='plain'"
         )
     neighbours = p.monotonic_method == "neighbours"

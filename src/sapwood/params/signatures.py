@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from sapwood.params.names import CheckedNames
+
 if TYPE_CHECKING:
     from typing import Self
 
@@ -62,7 +64,7 @@ class FitArguments:
     init_model: Predictor | Model | Path | None = None
 
 
-class CommonParameters:
+class CommonParameters(CheckedNames):
     """Parameters of all estimators."""
 
     learning_rate: float
@@ -131,6 +133,9 @@ class CommonParameters:
     multi_strategy: Literal["auto", "one_output_per_tree", "multi_output_tree"]
     shared_trees: int | Literal["auto"]
     approx_proposal: Literal["global", "local"]
+
+    def _train(self, method: str, arguments: FitArguments) -> Self:
+        raise NotImplementedError
 
 
 class RegressorSignatures(CommonParameters):
@@ -729,9 +734,6 @@ class RegressorSignatures(CommonParameters):
         """
         return self._train("refit", FitArguments(X=X, y=y, sample_weight=sample_weight, decay=decay, offset=offset))
 
-    def _train(self, method: str, arguments: FitArguments) -> Self:
-        raise NotImplementedError
-
 
 class ClassifierSignatures(CommonParameters):
     """Constructor and fit methods of BoostingClassifier."""
@@ -1278,9 +1280,6 @@ class ClassifierSignatures(CommonParameters):
         self
         """
         return self._train("refit", FitArguments(X=X, y=y, sample_weight=sample_weight, decay=decay, offset=offset))
-
-    def _train(self, method: str, arguments: FitArguments) -> Self:
-        raise NotImplementedError
 
 
 class RankerSignatures(CommonParameters):
@@ -1876,6 +1875,3 @@ class RankerSignatures(CommonParameters):
         self
         """
         return self._train("refit", FitArguments(X=X, y=y, sample_weight=sample_weight, decay=decay, group=group, qid=qid, offset=offset))
-
-    def _train(self, method: str, arguments: FitArguments) -> Self:
-        raise NotImplementedError

@@ -6,7 +6,6 @@ parameter sections of the estimators' docstrings; `fit` checks values against `c
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -228,12 +227,3 @@ def changed(parameters: Mapping[str, Parameter], values: Mapping[str, Any]) -> d
 def constraints(parameters: Mapping[str, Parameter]) -> dict[str, list[Any]]:
     """Constraints in the form that scikit-learn checks."""
     return {name: parameter.allowed for name, parameter in parameters.items()}
-
-
-def check_names(cls: type, given: Iterable[str], parameters: Mapping[str, Parameter], error: type[Exception]) -> None:
-    """Raise for a name that is not a parameter, with the closest one that is."""
-    for name in given:
-        if name not in parameters:
-            near = difflib.get_close_matches(name, parameters, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
-            raise error(f"{cls.__name__} has no parameter {name!r}{hint} The parameters are: {', '.join(parameters)}")
