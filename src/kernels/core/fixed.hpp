@@ -41,19 +41,20 @@ inline int64_t pack(Pair r) {
 }
 
 // How a tree's histograms hold their sums.
-enum class Mode : int {
+enum class GradientFormat : int {
   kSingle = 0,  // Single records; a cell is one word: gradient << count_bits | count
   kWide = 1,    // Pair records, wide; a cell is two words: gradient, and hessian << count_bits | count
   kNarrow = 2,  // Pair records, narrow; blocks are summed packed, cells are two words as above
 };
 
-struct Format {
-  Mode mode = Mode::kWide;
+struct HistogramFormat {
+  GradientFormat gradients = GradientFormat::kWide;
   int count_bits = 20;     // enough for the number of rows
   int gradient_shift = 0;  // low bits of a wide value dropped (with rounding) so that a whole table's sum fits its word
   int hessian_shift = 0;
-  int words() const { return mode == Mode::kSingle ? 1 : 2; }
+  int words() const { return gradients == GradientFormat::kSingle ? 1 : 2; }
   int64_t count_mask() const { return (int64_t(1) << count_bits) - 1; }
+  bool operator==(const HistogramFormat&) const = default;
 };
 
 // Sums over a node's rows, in the units of a histogram.

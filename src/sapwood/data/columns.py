@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -199,6 +199,16 @@ class Schema:
         """The features that are categories."""
         return [f for f, kind in sorted(self.kinds.items()) if kind.is_category]
 
+    @classmethod
+    def union(cls, schemas: Sequence[Schema]) -> Schema:
+        """Schema of tables that are partitions of one: a category has the levels of all."""
+        first = schemas[0]
+        for other in schemas[1:]:
+            if (other.n_features, other.names) != (first.n_features, first.names):
+                raise ColumnError("partitions must have the same columns in the same order")
+        kinds = {f: _union_of_kinds([schema.kind(f) for schema in schemas], first.name(f)) for f in {f for s in schemas for f in s.kinds}}
+        return replace(first, kinds={f: kind for f, kind in sorted(kinds.items()) if kind != NUMBER})
+
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
         kinds: dict[str, Any] = {}
@@ -232,6 +242,19 @@ class Schema:
                 raise ValueError(f"{key!r} is no feature")
             kinds[int(key)] = _kind_of_json(about)
         return cls(n_features, None if names is None else tuple(names), kinds, frozenset(absent), sparse_missing)
+
+
+def _union_of_kinds(kinds: Sequence[Kind], name: str) -> Kind:
+    """Kind of a column of which partitions have these."""
+    distinct = list(dict.fromkeys(kinds))
+    if len(distinct) == 1:
+        return distinct[0]
+    names = {kind.name for kind in distinct}
+    if names == {"category"} and not any(kind.ordered for kind in distinct):
+        return Kind("category", tuple(sorted({level for kind in distinct for level in kind.levels}, key=rank)))
+    if names <= {"number", "bool"}:
+        return NUMBER
+    raise ColumnError(f"Column {name} holds {distinct[0].describe()} in one partition and {distinct[1].describe()} in another")
 
 
 def _kind_of_json(about: Any) -> Kind:

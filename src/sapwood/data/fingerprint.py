@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from sapwood.data.columns import Kind
+from sapwood.data.row_range import RowRange
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
 from sapwood.runtime import kernels
@@ -42,12 +44,13 @@ class Fingerprint:
     @classmethod
     def of(cls, table: Table, arrays: Mapping[str, np.ndarray | None], execution: Execution = SERIAL) -> Fingerprint:
         """Arrays that are None are left out."""
-        schema, sums = table.schema, _sums(table, execution)
+        schema, own = table.schema, RowRange.of(table.n_rows, execution)
+        sums = execution.sum(_sums(table, own.first, execution))
         absent = " absent" * (isinstance(table, SparseTable) and table.absent_missing)
         number = _kind(Kind()) + absent
         kinds = [_kind(schema.kinds[f]) + absent if f in schema.kinds else number for f in range(table.n_features)]
         columns = {schema.name(f): _digest(kind, int(total)) for f, (kind, total) in enumerate(zip(kinds, sums, strict=True))}
-        return cls(table.n_rows, columns, {name: of_array(array, execution) for name, array in arrays.items() if array is not None})
+        return cls(own.total, columns, {name: of_array(array, execution) for name, array in arrays.items() if array is not None})
 
     @property
     def digest(self) -> str:
@@ -83,21 +86,22 @@ def join_digests(digests: Iterable[str]) -> str:
 
 
 def of_array(values: np.ndarray, execution: Execution = SERIAL) -> str:
-    """The hash of an array of numbers."""
+    """Hash of an array of numbers, whose first axis is cut into partitions."""
+    own, width = RowRange.of(len(values), execution), math.prod(values.shape[1:])
     sums = np.zeros(1, dtype=np.uint64)
-    kernels.hash_columns(np.ascontiguousarray(values).reshape(-1, 1), 0, sums, execution.n_threads)
-    return _digest("x".join(map(str, values.shape)), int(sums[0]))
+    kernels.hash_columns(np.ascontiguousarray(values).reshape(-1, 1), own.first * width, sums, execution.n_threads)
+    return _digest("x".join(map(str, (own.total, *values.shape[1:]))), int(execution.sum(sums)[0]))
 
 
-def _sums(table: Table, execution: Execution) -> np.ndarray:
+def _sums(table: Table, first_row: int, execution: Execution) -> np.ndarray:
     """(n_features,) uint64."""
     out = np.zeros(table.n_features, dtype=np.uint64)
     if isinstance(table, SparseTable):
-        table.lines.hash_columns(out, execution.n_threads)
+        table.lines.hash_columns(out, execution.n_threads, first_row)
         return out
     for first, last in table.runs(COLUMNS_AT_ONCE):
         for rows in table.row_blocks():
-            kernels.hash_columns(table.read(rows, first, last), rows.start, out[first:last], execution.n_threads)
+            kernels.hash_columns(table.read(rows, first, last), first_row + rows.start, out[first:last], execution.n_threads)
     return out
 
 

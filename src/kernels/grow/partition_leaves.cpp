@@ -1,36 +1,36 @@
-// Where its rows end up.
+// The leaves that the rows of a RowPartition are in.
 #include <algorithm>
 #include <type_traits>
 
 #include "core/pool.hpp"
-#include "grow/partition.hpp"
-#include "grow/workspace.hpp"
+#include "grow/row_partition.hpp"
+#include "grow/scatter.hpp"
 #include "predict/leafsets.hpp"
 
 namespace sapwood {
 
-void Workspace::finish(const std::vector<int>& leaves, Sums* sums, void* leaf_of_row, int leaf_size) {
+void RowPartition::leaf_sums(const std::vector<int>& leaves, Sums* sums, void* leaf_of_row, int leaf_size) {
   struct Part {
     int64_t first_task;
     int leaf;
     size_t page;
   };
   constexpr int64_t kRows = 8192;
-  for (int leaf : leaves) list_rows(leaf);
   std::vector<Part> parts;
   std::vector<std::atomic<int64_t>> g(leaves.size()), h(leaves.size());
   int64_t n_tasks = 0;
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    sums[i] = {};
-    for (size_t p = 0; p < pages_.size(); ++p) {
+  std::fill_n(sums, leaves.size(), Sums{});
+  for (size_t p = 0; p < pages_.size(); ++p) {
+    for (size_t i = 0; i < leaves.size(); ++i) {
       const Range r = range(leaves[i], p);
       sums[i].count += r.end - r.begin;
       if (r.begin == r.end) continue;
+      list_rows(leaves[i], p);
       parts.push_back({n_tasks, int(i), p});
       n_tasks += (r.end - r.begin + kRows - 1) / kRows;
     }
   }
-  const bool found = !sample_.empty() && strike_leaves(leaves, leaf_of_row, leaf_size);
+  const bool found = sampled_ && assign_leaves_bitset(leaves, leaf_of_row, leaf_size);
   const int n_threads = n_rows_ < 20000 ? 1 : n_threads_;
   parallel(n_threads, n_tasks, [&](int, Tasks& tasks) {
     for (int64_t task; (task = tasks.claim()) >= 0;) {
@@ -39,14 +39,14 @@ void Workspace::finish(const std::vector<int>& leaves, Sums* sums, void* leaf_of
       const int node = leaves[part.leaf], buffer = nodes_[node].buffer;
       const Range r = range(node, part.page);
       const int64_t first = r.begin + (task - part.first_task) * kRows, n = std::min(kRows, r.end - first);
-      const Sums chunk = sum_records(records(buffer, part.page) + first * record_size_, n, format_.mode);
+      const Sums chunk = sum_gradients(gradients(buffer, part.page) + first * gradient_size_, n, format_.gradients);
       g[part.leaf].fetch_add(chunk.g, std::memory_order_relaxed);
       h[part.leaf].fetch_add(chunk.h, std::memory_order_relaxed);
       if (found) continue;
       const uint32_t* from = implicit(node) ? nullptr : rows(buffer, part.page) + first;
       auto scatter = [&](auto* out) {
         using Leaf = std::remove_pointer_t<decltype(out)>;
-        out += pages_[part.page].start;
+        out += pages_[part.page].offset;
         for (int64_t i = 0; i < n; ++i) out[from ? int64_t(from[i]) : first + i] = Leaf(part.leaf);
       };
       if (leaf_size == 1) scatter(static_cast<uint8_t*>(leaf_of_row));
@@ -55,32 +55,32 @@ void Workspace::finish(const std::vector<int>& leaves, Sums* sums, void* leaf_of
     }
   });
   for (size_t i = 0; i < leaves.size(); ++i) sums[i].g = g[i], sums[i].h = h[i];
-  if (!sample_.empty() && !found) find_leaves(leaves, leaf_of_row, leaf_size);
+  if (sampled_ && !found) find_leaves(leaves, leaf_of_row, leaf_size);
 }
 
-// Finds the leaves of all rows by sets of leaves (see leafsets.hpp), if the tree is small enough and all its columns are laid out as such.
-bool Workspace::strike_leaves(const std::vector<int>& leaves, void* leaf_of_row, int leaf_size) const {
+// Finds the leaves of all rows by bitsets of leaves (see leafsets.hpp). False if the tree is too large, or a page has no copy by columns.
+bool RowPartition::assign_leaves_bitset(const std::vector<int>& leaves, void* leaf_of_row, int leaf_size) const {
   struct Strike {
     int column;
     uint8_t low, width;  // codes low, ..., low + width are on one side: the right one, unless the others are
     int8_t others;
     uint8_t leaves;
   };
-  if (leaves.size() > kSetLeaves || leaf_size != 1) return false;
+  if (leaves.size() > kSetLeaves || leaves.size() != (nodes_.size() + 1) / 2 || leaf_size != 1) return false;
   for (const Buffer& columns : columns_) {
     if (!columns.as<char>()) return false;
   }
   const LeafNumbers numbers(int(nodes_.size()), [&](int i) { return std::pair(nodes_[i].left, nodes_[i].right); });
   std::vector<Strike> planes[kSetLeaves / kPlaneLeaves];
-  for (const Node& node : nodes_) {
+  for (const LocalNode& node : nodes_) {
     if (node.left < 0) continue;
-    const Place& place = layout_.places.of[node.split.feature];
-    if (place.column == kBeside) return false;
+    const FeatureStorage& storage = layout_->columns.features[node.split.feature];
+    if (storage.column == kRowList) return false;
     const Sides sides = sides_of(node.split);
-    const uint8_t *begin = sides.left, *end = begin + layout_.places.n_codes[place.column];
-    Strike strike{place.column, 0, 0, 0, 0};
+    const uint8_t *begin = sides.left, *end = begin + layout_->columns.n_codes[storage.column];
+    Strike strike{storage.column, 0, 0, 0, 0};
     bool one = false;
-    for (uint8_t side : {0, 1}) {  // the codes of which side lie side by side?
+    for (uint8_t side : {0, 1}) {  // are the codes of one side consecutive?
       const uint8_t* low = std::find(begin, end, side);
       const uint8_t* high = std::find(low, end, uint8_t(1 - side));
       one = low < end && std::find(high, end, side) == end;
@@ -107,7 +107,7 @@ bool Workspace::strike_leaves(const std::vector<int>& leaves, void* leaf_of_row,
   for (size_t p = 0; p < pages_.size(); ++p) {
     const int64_t n = pages_[p].n_rows;
     const uint8_t* columns = columns_[p].as<uint8_t>();
-    uint8_t* out = static_cast<uint8_t*>(leaf_of_row) + pages_[p].start;
+    uint8_t* out = static_cast<uint8_t*>(leaf_of_row) + pages_[p].offset;
     parallel(n_threads_, (n + kRows - 1) / kRows, [&](int, Tasks& tasks) {
       for (int64_t task; (task = tasks.claim()) >= 0;) {
         for (int64_t row = task * kRows; row < std::min(n, (task + 1) * kRows); row += kSetRows) {
@@ -130,7 +130,7 @@ bool Workspace::strike_leaves(const std::vector<int>& leaves, void* leaf_of_row,
 }
 
 // Sends the rows that were not sampled down the tree.
-void Workspace::find_leaves(const std::vector<int>& leaves, void* leaf_of_row, int leaf_size) const {
+void RowPartition::find_leaves(const std::vector<int>& leaves, void* leaf_of_row, int leaf_size) const {
   constexpr int64_t kRows = 4096;
   std::vector<int> leaf_of_node(nodes_.size(), 0);
   std::vector<Sides> sides(nodes_.size());
@@ -139,7 +139,7 @@ void Workspace::find_leaves(const std::vector<int>& leaves, void* leaf_of_row, i
     if (nodes_[i].left >= 0) sides[i] = sides_of(nodes_[i].split);
   }
   for (size_t p = 0; p < pages_.size(); ++p) {
-    const Page& page = pages_[p];
+    const LocalPage& page = pages_[p];
     parallel(page.n_rows < 20000 ? 1 : n_threads_, (page.n_rows + kRows - 1) / kRows, [&](int, Tasks& tasks) {
       for (int64_t task; (task = tasks.claim()) >= 0;) {
         const int64_t end = std::min(page.n_rows, (task + 1) * kRows);
@@ -151,10 +151,10 @@ void Workspace::find_leaves(const std::vector<int>& leaves, void* leaf_of_row, i
           }
           int node = 0;
           while (nodes_[node].left >= 0) {
-            const Place& place = layout_.places.of[nodes_[node].split.feature];
-            node = side_of(page, place, sides[node], uint32_t(row)) ? nodes_[node].left : nodes_[node].right;
+            const FeatureStorage& storage = layout_->columns.features[nodes_[node].split.feature];
+            node = side_of(page, storage, sides[node], uint32_t(row)) ? nodes_[node].left : nodes_[node].right;
           }
-          const int64_t at = page.start + row;
+          const int64_t at = page.offset + row;
           if (leaf_size == 1) static_cast<uint8_t*>(leaf_of_row)[at] = uint8_t(leaf_of_node[node]);
           if (leaf_size == 2) static_cast<uint16_t*>(leaf_of_row)[at] = uint16_t(leaf_of_node[node]);
           if (leaf_size == 4) static_cast<uint32_t*>(leaf_of_row)[at] = uint32_t(leaf_of_node[node]);

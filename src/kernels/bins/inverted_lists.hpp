@@ -1,4 +1,4 @@
-// What lies beside the rows of a page, by bin.
+// The row lists of a page, by bin.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -10,34 +10,34 @@
 
 namespace sapwood {
 
-inline constexpr int64_t kPackedBeside = 1024;  // bins beside the rows above which to unpack their sums costs more than packing saves
-inline constexpr int64_t kTileRows = 2047;      // whose packed records fill half of the nearest cache; two tiles make a block
+inline constexpr int64_t kPackedListBins = 1024;  // bins in row lists above which unpacking their sums costs more than packing saves
+inline constexpr int64_t kTileRows = 2047;        // whose packed gradients fill half of the nearest cache; two tiles make a block
 static_assert(2 * kTileRows <= kBlockRows);
 
-// The rows of each bin, in tiles of consecutive rows: what these add to a histogram is near while one bin after the other is summed up.
-// Where bins are many and so rows of each are few, there is one tile.
-class Inverted {
+// The rows of each bin, in tiles of consecutive rows: the values of a tile stay in the cache while its bins are summed up one by one.
+// Where there are many bins, and so few rows of each, there is one tile.
+class InvertedLists {
  public:
-  Inverted() = default;
-  Inverted(const Page& page, int64_t n_bins, int n_threads)
+  InvertedLists() = default;
+  InvertedLists(const Page& page, int64_t n_bins, int n_threads)
       : n_rows_(page.n_rows),
         n_bins_(n_bins),
-        tile_rows_(n_bins <= kPackedBeside ? kTileRows : std::max<int64_t>(1, page.n_rows)),
+        tile_rows_(n_bins <= kPackedListBins ? kTileRows : std::max<int64_t>(1, page.n_rows)),
         n_tiles_((page.n_rows + tile_rows_ - 1) / tile_rows_),
         begin_(size_t(n_tiles_ * n_bins + 1)),
-        rows_(page.begin[page.n_rows]) {
+        rows_(page.list_begin[page.n_rows]) {
     parallel(n_threads, n_tiles_, [&](int, Tasks& tasks) {
       for (int64_t tile; (tile = tasks.claim()) >= 0;) {
         const int64_t first = tile * tile_rows_, last = std::min(page.n_rows, first + tile_rows_);
         std::vector<uint32_t> at(n_bins + 1);
-        for (uint32_t k = page.begin[first]; k < page.begin[last]; ++k) ++at[page.beside[k] + 1];
-        at[0] = page.begin[first];
+        for (uint32_t k = page.list_begin[first]; k < page.list_begin[last]; ++k) ++at[page.list_bins[k] + 1];
+        at[0] = page.list_begin[first];
         for (int64_t b = 0; b < n_bins; ++b) {
           at[b + 1] += at[b];
           begin_[tile * n_bins + b + 1] = at[b + 1];
         }
         for (int64_t row = first; row < last; ++row) {
-          for (uint32_t k = page.begin[row]; k < page.begin[row + 1]; ++k) rows_[at[page.beside[k]]++] = uint32_t(row);
+          for (uint32_t k = page.list_begin[row]; k < page.list_begin[row + 1]; ++k) rows_[at[page.list_bins[k]]++] = uint32_t(row);
         }
       }
     });

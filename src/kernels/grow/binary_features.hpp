@@ -1,5 +1,5 @@
-// Features of two bins. The sums of one bin are all there is to know of such a feature in a node: its only split has them on one side. So
-// cells of many such features are searched four at a time.
+// The best split among many binary features, four features at a time. A feature of two bins has one split in a node, and the sums of one
+// bin determine it.
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -13,28 +13,29 @@
 
 namespace sapwood {
 
-// The cells of a histogram that each hold one side of a feature's only split.
-class LoneCells {
-  static constexpr int32_t kNobody = -1;
+// The cells of a histogram that hold one side of a binary feature's split each.
+class BinaryFeatureScan {
+  static constexpr int32_t kNoFeature = -1;
 
  public:
-  LoneCells() = default;
-  LoneCells(const Layout& layout, const Extras& extras) : run_end_(size_t(layout.n_units())) {
+  BinaryFeatureScan() = default;
+  BinaryFeatureScan(const BinLayout& layout, const TreeConstraints& constraints) : run_end_(size_t(layout.n_units())) {
     const int n_units = layout.n_units();
     for (int unit = 0; unit < n_units; ++unit) {
-      const uint32_t *first = &layout.places.members[layout.member_begin[unit]],
-                     *last = &layout.places.members[layout.member_begin[unit + 1]];
-      auto lone = [&](uint32_t f) {
-        return layout.n_bins[f] <= 2 && !layout.missing[f] && layout.places.of[f].common <= 1 && extras.kind(int(f)) == Kind::kNumber;
+      const uint32_t* members = layout.columns.members.data();
+      const uint32_t *first = members + layout.member_begin[unit], *last = members + layout.member_begin[unit + 1];
+      auto is_binary = [&](uint32_t f) {
+        return layout.n_bins[f] <= 2 && !layout.missing[f] && layout.columns.features[f].default_bin <= 1 &&
+               constraints.kind(int(f)) == Kind::kNumber;
       };
-      run_end_[unit] = std::all_of(first, last, lone) ? unit + 1 : unit;
+      run_end_[unit] = std::all_of(first, last, is_binary) ? unit + 1 : unit;
       if (run_end_[unit] == unit) continue;
-      feature_.resize(size_t(layout.n_cells) + 4, kNobody);
+      feature_.resize(size_t(layout.n_cells) + 4, kNoFeature);
       upper_.resize(size_t(layout.n_cells) + 4, 0);
       for (const uint32_t* f = first; f < last; ++f) {
         if (layout.n_bins[*f] < 2) continue;  // nothing to split
         feature_[layout.cell(int(*f))] = int32_t(*f);
-        upper_[layout.cell(int(*f))] = layout.places.of[*f].common == 0 ? -1 : 0;
+        upper_[layout.cell(int(*f))] = layout.columns.features[*f].default_bin == 0 ? -1 : 0;
       }
     }
     for (int unit = n_units - 2; unit >= 0; --unit) {
@@ -42,25 +43,27 @@ class LoneCells {
     }
   }
 
-  // The end of the units from this one on whose features are all of this kind.
+  // The end of the units from this one on whose features are all binary.
   int run_end(int unit) const { return run_end_[unit]; }
   bool all() const { return !run_end_.empty() && run_end_[0] == int(run_end_.size()); }
 
   // The feature among the cells [first, last) whose split gains most, or -1; a tie goes to the lower one. The same operations as in
   // scan_two.
-  int best(const int64_t* cells, int64_t first, int64_t last, const Format& format, const Rules& rules, const Sums& node) const {
-    return format.mode == Mode::kSingle ? best_of<true>(cells, first, last, format, rules, node)
-                                        : best_of<false>(cells, first, last, format, rules, node);
+  int best(const int64_t* cells, int64_t first, int64_t last, const HistogramFormat& format, const SplitRules& rules,
+           const Sums& node) const {
+    return format.gradients == GradientFormat::kSingle ? best_of<true>(cells, first, last, format, rules, node)
+                                                       : best_of<false>(cells, first, last, format, rules, node);
   }
 
  private:
   template <bool kSingle>
-  int best_of(const int64_t* cells, int64_t first, int64_t last, const Format& format, const Rules& rules, const Sums& node) const {
+  int best_of(const int64_t* cells, int64_t first, int64_t last, const HistogramFormat& format, const SplitRules& rules,
+              const Sums& node) const {
     const double total_g = double(node.g), total_h = double(node.h) * rules.hessian_unit;
     const double parent = total_g * total_g / (total_h + rules.l2);
     const double floor = rules.min_gain + (rules.noise > 0 ? rules.noise * double(node.count) / total_h : 0.0);
     const int64_t mask = format.count_mask();
-    f64x4 top = splat(floor), who = splat(double(kNobody));
+    f64x4 top = splat(floor), who = splat(double(kNoFeature));
     i64x4 at = i64x4{0, 1, 2, 3} + first;
     for (int64_t c = first; c < last; c += 4, at += 4) {
       i64x4 g, h, count;
@@ -106,7 +109,7 @@ class LoneCells {
     return v;
   }
 
-  std::vector<int32_t> feature_;  // of each cell, or kNobody
+  std::vector<int32_t> feature_;  // of each cell, or kNoFeature
   std::vector<int32_t> upper_;    // of each cell: -1 where it is the upper bin, so that the others go left
   std::vector<int> run_end_;      // (n_units,)
 };

@@ -1,11 +1,12 @@
-"""Features that share a column or lie beside the rows: the same nodes, sums and leaves as with a column for each."""
+"""Features that share a column or are stored in row lists: the same nodes, sums and leaves as with a column for each."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.kernels.binned import MODES, NARROW, Gradients, grow
+from sapwood.trees.growth import LocalGrower
+from tests.kernels.binned import MODES, NARROW, Gradients, grow, native_pages
 
 OWN, SHARED, ROW_LIST = "own", "shared", "beside"
 
@@ -47,8 +48,8 @@ class Table:
 
     def stored(self, kernels, n_pages):
         """Pages and lists by the kernel."""
-        places = kernels.Places(self.missing_bin, self.column, self.common)
-        assert (places.n_columns, places.n_beside) == (self.n_columns, self.missing_bin[self.column < 0].sum())
+        columns = kernels.ColumnLayout(self.missing_bin, self.column, self.common)
+        assert (columns.n_columns, columns.n_list_bins) == (self.n_columns, self.missing_bin[self.column < 0].sum())
         width = max(1, min(5, self.n_columns))
         pages, lists = [], []
         for bins in np.array_split(self.bins, n_pages):
@@ -56,7 +57,7 @@ class Table:
             clashes = np.zeros(self.n_features, dtype=np.uint8)
             half = len(bins) // 2
             parts = [
-                kernels.store_rows(np.ascontiguousarray(rows), places, page.reshape(-1), len(bins), start, width, 8, clashes, 2)
+                kernels.store_rows(np.ascontiguousarray(rows), columns, page.reshape(-1), len(bins), start, width, 8, clashes, 2)
                 for rows, start in ((bins[:half], 0), (bins[half:], half))
             ]
             assert not clashes.any()
@@ -64,16 +65,15 @@ class Table:
             begin = np.concatenate([[0], np.cumsum(lengths)]).astype(np.uint32)
             pages.append(page)
             lists.append((begin, np.concatenate([beside for _, beside in parts])))
-        return places, width, pages, lists
+        return columns, width, pages, lists
 
-    def workspaces(self, kernels, n_pages=1, n_threads=1):
+    def growers(self, kernels, n_pages=1, n_threads=1):
         """The same rows twice: plain, and stored."""
-        more = {"n_threads": n_threads, "max_histogram_bytes": 1 << 30}
-        for places, width, pages, lists in ((None, *self.plain(n_pages)), self.stored(kernels, n_pages)):
-            flat, rows = [page.reshape(-1) for page in pages], [page.shape[1] for page in pages]
-            shape = {"width": width, "stride": pages[0].shape[2], "pages": flat, "page_rows": rows}
-            lists = lists if places is not None and places.n_beside else []
-            yield kernels.Workspace(**self.arguments(), **shape, **more, places=places, lists=lists)
+        for columns, width, pages, lists in ((None, *self.plain(n_pages)), self.stored(kernels, n_pages)):
+            layout = kernels.BinLayout(**self.arguments(), width=width, stride=pages[0].shape[2], columns=columns)
+            lists = lists if columns is not None and columns.n_list_bins else None
+            partition = kernels.RowPartition(layout, native_pages(kernels, layout, pages, lists), n_threads)
+            yield LocalGrower(kernels.SplitSearch(layout, n_threads, 1 << 30), partition)
 
 
 def _grouped(bins, width):
@@ -86,7 +86,7 @@ def _grouped(bins, width):
 
 def assert_the_same(table, gradients, kernels, n_splits=12, sample=None, leaf_size=4, **more):
     rules = {"min_count": 2, "sample": sample}
-    plain, stored = (grow(workspace, gradients, n_splits, leaf_size, **rules) for workspace in table.workspaces(kernels, **more))
+    plain, stored = (grow(grower, gradients, n_splits, leaf_size, **rules) for grower in table.growers(kernels, **more))
     assert (plain[0]["left"] >= 0).any()
     for name in plain[0]:
         np.testing.assert_array_equal(stored[0][name], plain[0][name], err_msg=name)
@@ -142,7 +142,7 @@ def test_any_mixture_gives_the_same_nodes(kernels, seed, kinds, data):
     n_rows = data.draw(st.integers(4, 600))
     table = Table(rng, n_rows, kinds, density=data.draw(st.floats(0, 1)))
     gradients = Gradients.random(rng, n_rows, data.draw(st.sampled_from(list(MODES.values()))))
-    plain, stored = (grow(workspace, gradients, 8) for workspace in table.workspaces(kernels))
+    plain, stored = (grow(grower, gradients, 8) for grower in table.growers(kernels))
     for name in plain[0]:
         np.testing.assert_array_equal(stored[0][name], plain[0][name], err_msg=name)
 
@@ -152,21 +152,21 @@ def test_a_tree_over_stored_rows(kernels, kinds):
     rng = np.random.default_rng(3)
     table = Table(rng, 5_000, kinds)
     gradients = Gradients.random(rng, 5_000, NARROW)
-    nodes, leaves, _, leaf_of_row = grow(next(iter(table.workspaces(kernels))), gradients, 20)
+    nodes, leaves, _, leaf_of_row = grow(next(iter(table.growers(kernels))), gradients, 20)
     value = np.zeros(len(nodes["left"]))
     value[leaves] = rng.normal(size=len(leaves))
-    places, width, (page,), (lists,) = table.stored(kernels, 1)
+    columns, width, (page,), (lists,) = table.stored(kernels, 1)
     raw = np.zeros(5_000)
     tree = nodes["feature"], nodes["bin"], nodes["left"], nodes["right"], nodes["missing_left"], value
-    kernels.add_tree(page.reshape(-1), 5_000, width, 8, table.missing_bin, *tree, raw, 2, places, lists)
+    kernels.add_tree(page.reshape(-1), 5_000, width, 8, table.missing_bin, *tree, raw, 2, columns, lists)
     np.testing.assert_array_equal(raw, value[leaves[leaf_of_row]])
 
 
 def test_rows_that_clash_are_told(kernels):
-    places = kernels.Places(*(np.array(a, dtype=np.int32) for a in ([2, 2, 2], [0, 0, 0], [0, 0, 0])))
+    columns = kernels.ColumnLayout(*(np.array(a, dtype=np.int32) for a in ([2, 2, 2], [0, 0, 0], [0, 0, 0])))
     clashes, page = np.zeros(3, dtype=np.uint8), np.zeros(8, dtype=np.uint8)
     bins = np.array([[1, 0, 0], [0, 2, 1]], dtype=np.uint8)
-    kernels.store_rows(bins, places, page, 2, 0, 1, 4, clashes, 1)
+    kernels.store_rows(bins, columns, page, 2, 0, 1, 4, clashes, 1)
     assert clashes.tolist() == [0, 0, 1]
     assert page.reshape(2, 4)[0, 0] == 1
 
@@ -188,28 +188,28 @@ class TestBadArguments:
             ([200, 200], [0, 0], [0, 0]),  # too many codes
         ],
     )
-    def test_places(self, kernels, missing_bin, column, common):
+    def test_columns(self, kernels, missing_bin, column, common):
         with pytest.raises(ValueError):
-            kernels.Places(*(np.array(a, dtype=np.int32) for a in (missing_bin, column, common)))
+            kernels.ColumnLayout(*(np.array(a, dtype=np.int32) for a in (missing_bin, column, common)))
 
     def test_lists(self, kernels):
         table = Table(np.random.default_rng(0), 40, [OWN, ROW_LIST, ROW_LIST])
-        places, width, (page,), ((begin, beside),) = table.stored(kernels, 1)
-        shape = {"width": width, "stride": 8, "pages": [page.reshape(-1)], "page_rows": [40]}
-        shape |= {"n_threads": 1, "max_histogram_bytes": 1 << 20}
-        kernels.Workspace(**table.arguments(), **shape, places=places, lists=[(begin, beside)])
+        columns, width, (page,), ((begin, beside),) = table.stored(kernels, 1)
+        layout = kernels.BinLayout(**table.arguments(), width=width, stride=8, columns=columns)
+        kernels.Page(layout, page.reshape(-1), 40, (begin, beside))
         far, back = beside.copy(), begin.copy()
-        far[-1] = places.n_beside
+        far[-1] = columns.n_list_bins
         back[3] = back[-1] + 1
-        for lists in ([], [(begin[:-1], beside)], [(begin, beside[:-1])], [(begin, far)], [(back, beside)], [(begin, beside)] * 2):
+        for lists in (None, (begin[:-1], beside), (begin, beside[:-1]), (begin, far), (back, beside)):
             with pytest.raises(ValueError):
-                kernels.Workspace(**table.arguments(), **shape, places=places, lists=lists)
-        with pytest.raises(ValueError):
-            kernels.Workspace(**table.arguments(), **shape, places=kernels.Places(*(np.zeros(1, dtype=np.int32),) * 3), lists=[])
+                kernels.Page(layout, page.reshape(-1), 40, lists)
+        with pytest.raises(ValueError, match="columns"):
+            one = kernels.ColumnLayout(*(np.zeros(1, dtype=np.int32),) * 3)
+            kernels.BinLayout(**table.arguments(), width=width, stride=8, columns=one)
 
     def test_rows(self, kernels):
-        places = kernels.Places(*(np.array(a, dtype=np.int32) for a in ([2, 2], [0, -1], [-1, 0])))
-        good = {"bins": np.zeros((5, 2), dtype=np.uint8), "places": places, "page": np.zeros(20, dtype=np.uint8), "page_rows": 5}
+        columns = kernels.ColumnLayout(*(np.array(a, dtype=np.int32) for a in ([2, 2], [0, -1], [-1, 0])))
+        good = {"bins": np.zeros((5, 2), dtype=np.uint8), "columns": columns, "page": np.zeros(20, dtype=np.uint8), "page_rows": 5}
         good |= {"first_row": 0, "width": 1, "stride": 4, "clashes": np.zeros(2, dtype=np.uint8), "n_threads": 1}
         kernels.store_rows(**good)
         changes = [{"bins": np.zeros((5, 3), dtype=np.uint8)}, {"page": np.zeros(19, dtype=np.uint8)}, {"page_rows": 4}, {"first_row": 1}]

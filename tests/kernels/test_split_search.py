@@ -3,38 +3,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.kernels.binned import MODES, NARROW, SINGLE, WIDE, Binned, Gradients
+from sapwood.trees.growth import LocalGrower
+from tests.kernels.binned import MODES, NARROW, SINGLE, WIDE, Binned, Gradients, nodes_of
 from tests.reference import histogram as twin_histogram
 from tests.reference import splits as twin
 
 modes = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
 
 
-def grow(workspace, gradients, n_leaves, at_once=1, **rules):
+def grow(grower, gradients, n_leaves, at_once=1, **rules):
     """Split the leaves of highest gain until there are n_leaves or none can be split."""
-    gains = {0: gradients.start(workspace, **rules)}
+    gains = {0: gradients.start(grower, **rules)}
     n = 1
     while n < n_leaves and (able := sorted((node for node in gains if gains[node] > 0), key=lambda node: (-gains[node], node))):
         chosen = able[: min(at_once, n_leaves - n)]
-        first, found = workspace.advance(chosen, True, None)
+        first, found = grower.advance(chosen, True, None)
         for node in chosen:
             del gains[node]
         gains |= dict(enumerate(found, first))
         n += len(chosen)
-    return workspace
+    return grower
 
 
-def leaves_of(workspace, n_rows, leaf_size=4):
+def leaves_of(grower, n_rows, leaf_size=4):
     """The leaves, their exact sums (3, n_leaves), and the node that each row ended in."""
-    leaves = np.flatnonzero(workspace.nodes()["feature"] < 0)
+    leaves = np.flatnonzero(nodes_of(grower)["feature"] < 0)
     out = np.full(n_rows * leaf_size, 255, dtype=np.uint8)
-    sums = workspace.finish(leaves, out, leaf_size)
+    sums = grower.leaf_sums(leaves, out, leaf_size)
     return leaves, np.array(sums), leaves[out.view(f"u{leaf_size}")]
 
 
-def sums_of(workspace, node):
+def sums_of(grower, node):
     """Gradient, hessian and count of a node, in a histogram's units."""
-    return [workspace.nodes()[name][node] for name in ("gradient", "hessian", "count")]
+    return [nodes_of(grower)[name][node] for name in ("gradient", "hessian", "count")]
 
 
 def walk(nodes, table):
@@ -51,8 +52,8 @@ def walk(nodes, table):
 
 
 def assert_same_tree(a, b, n_rows):
-    for name, array in a.nodes().items():
-        np.testing.assert_array_equal(array, b.nodes()[name], err_msg=name)
+    for name, array in nodes_of(a).items():
+        np.testing.assert_array_equal(array, nodes_of(b)[name], err_msg=name)
     for x, y in zip(leaves_of(a, n_rows), leaves_of(b, n_rows), strict=True):
         np.testing.assert_array_equal(x, y)
 
@@ -69,11 +70,11 @@ class TestRootHistogram:
     def test_equals_twin(self, kernels, mode, n_rows):
         rng = np.random.default_rng(n_rows)
         table, gradients = Binned.random(rng, n_rows, 5), Gradients.random(rng, n_rows, mode)
-        workspace = table.workspace(kernels)
-        gradients.start(workspace)
+        grower = table.grower(kernels)
+        gradients.start(grower)
         expected = gradients.histogram(table)
-        np.testing.assert_array_equal(workspace.histogram(0), expected)
-        assert sums_of(workspace, 0) == expected[: table.n_bins[0]].sum(axis=0).tolist()
+        np.testing.assert_array_equal(grower.search.histogram(0), expected)
+        assert sums_of(grower, 0) == expected[: table.n_bins[0]].sum(axis=0).tolist()
 
     @modes
     @pytest.mark.parametrize("n_threads", [1, 2, 3])
@@ -81,9 +82,9 @@ class TestRootHistogram:
     def test_threads_and_pages_leave_no_trace(self, kernels, mode, n_threads, n_pages):
         rng = np.random.default_rng(n_pages)
         table, gradients = Binned.random(rng, 10_001, 6), Gradients.random(rng, 10_001, mode)
-        workspace = table.workspace(kernels, n_pages, n_threads=n_threads)
-        gradients.start(workspace)
-        np.testing.assert_array_equal(workspace.histogram(0), gradients.histogram(table))
+        grower = table.grower(kernels, n_pages, n_threads=n_threads)
+        gradients.start(grower)
+        np.testing.assert_array_equal(grower.search.histogram(0), gradients.histogram(table))
 
     @modes
     @pytest.mark.parametrize("n_features, width, stride", [(5, 5, 16), (70, 35, 64), (130, 44, 44), (9, 1, 4), (6, 4, 4), (64, 64, 64)])
@@ -91,9 +92,9 @@ class TestRootHistogram:
     def test_groups_of_features(self, kernels, mode, n_features, width, stride, n_threads):
         rng = np.random.default_rng(n_features)
         table, gradients = Binned.random(rng, 5000, n_features), Gradients.random(rng, 5000, mode)
-        workspace = table.workspace(kernels, 2, width, stride, n_threads)
-        gradients.start(workspace)
-        np.testing.assert_array_equal(workspace.histogram(0), gradients.histogram(table))
+        grower = table.grower(kernels, 2, width, stride, n_threads)
+        gradients.start(grower)
+        np.testing.assert_array_equal(grower.search.histogram(0), gradients.histogram(table))
 
     @modes
     def test_every_bin_of_a_byte(self, kernels, mode):
@@ -101,18 +102,18 @@ class TestRootHistogram:
         n_bins = np.array([256, 256, 255], dtype=np.int32)
         table = Binned(rng.integers(0, n_bins, (3000, 3)).astype(np.uint8), n_bins, np.array([0, 1, 1], dtype=np.uint8))
         gradients = Gradients.random(rng, 3000, mode)
-        workspace = table.workspace(kernels)
-        gradients.start(workspace)
-        np.testing.assert_array_equal(workspace.histogram(0), gradients.histogram(table))
+        grower = table.grower(kernels)
+        gradients.start(grower)
+        np.testing.assert_array_equal(grower.search.histogram(0), gradients.histogram(table))
 
     @pytest.mark.parametrize("mode, shifts", [(SINGLE, (1, 0)), (SINGLE, (9, 0)), (WIDE, (0, 3)), (WIDE, (5, 7))])
     def test_low_bits_dropped_with_rounding(self, kernels, mode, shifts):
         rng = np.random.default_rng(1)
         gradients = Gradients.random(rng, 800, mode, gradient_shift=shifts[0], hessian_shift=shifts[1])
         table = Binned.random(rng, 800, 4)
-        workspace = table.workspace(kernels)
-        gradients.start(workspace)
-        np.testing.assert_array_equal(workspace.histogram(0), gradients.histogram(table))
+        grower = table.grower(kernels)
+        gradients.start(grower)
+        np.testing.assert_array_equal(grower.search.histogram(0), gradients.histogram(table))
 
     @modes
     @pytest.mark.parametrize("sign", [-1, 1])
@@ -126,9 +127,9 @@ class TestRootHistogram:
         bins[-1] = 1
         table = Binned(bins, np.array([2, 2], dtype=np.int32), np.zeros(2, dtype=np.uint8))
         for n_threads in (1, 2):
-            workspace = table.workspace(kernels, n_threads=n_threads)
-            gradients.start(workspace)
-            np.testing.assert_array_equal(workspace.histogram(0), gradients.histogram(table))
+            grower = table.grower(kernels, n_threads=n_threads)
+            gradients.start(grower)
+            np.testing.assert_array_equal(grower.search.histogram(0), gradients.histogram(table))
 
     def test_narrow_rounding_depends_on_the_key_and_is_fair(self, kernels):
         rng = np.random.default_rng(2)
@@ -138,9 +139,9 @@ class TestRootHistogram:
         for key in range(20):
             gradients = Gradients.random(rng, n, NARROW, key=key)
             gradients.gradient[:], gradients.hessian[:] = 3 << 14, 5 << 16  # 3/4 of a narrow unit, 5/4 of one
-            workspace = table.workspace(kernels)
-            gradients.start(workspace)
-            sums.append((workspace.nodes()["gradient"][0], workspace.nodes()["hessian"][0]))
+            grower = table.grower(kernels)
+            gradients.start(grower)
+            sums.append((nodes_of(grower)["gradient"][0], nodes_of(grower)["hessian"][0]))
         assert len(set(sums)) > 15
         spread = np.sqrt(n * 0.25 * 0.75)
         assert (np.abs(np.array(sums) - [n * 0.75, n * 1.25]) < 4 * spread).all()
@@ -152,11 +153,11 @@ class TestRootHistogram:
         rng = np.random.default_rng(3)
         n_rows = 15_000
         table = Binned.random(rng, n_rows, 3, most_bins=6)  # three features: the fourth byte of a row is padding
-        workspace = table.workspace(kernels, n_threads=n_threads)
-        grow(workspace, Gradients.random(rng, n_rows, first), 9)
+        grower = table.grower(kernels, n_threads=n_threads)
+        grow(grower, Gradients.random(rng, n_rows, first), 9)
         gradients = Gradients.random(rng, n_rows, mode)
-        gradients.start(workspace)
-        np.testing.assert_array_equal(workspace.histogram(0), gradients.histogram(table))
+        gradients.start(grower)
+        np.testing.assert_array_equal(grower.search.histogram(0), gradients.histogram(table))
 
     @modes
     @pytest.mark.parametrize("n_rows", [2, 127, 128, 129])
@@ -164,16 +165,16 @@ class TestRootHistogram:
     def test_sums_of_a_small_root(self, kernels, mode, n_rows, width):
         rng = np.random.default_rng(n_rows)
         table, gradients = Binned.random(rng, n_rows, 5), Gradients.random(rng, n_rows, mode)
-        workspace = table.workspace(kernels, 3, width)
-        gradients.start(workspace)
-        assert sums_of(workspace, 0) == gradients.histogram(table)[: table.n_bins[0]].sum(axis=0).tolist()
+        grower = table.grower(kernels, 3, width)
+        gradients.start(grower)
+        assert sums_of(grower, 0) == gradients.histogram(table)[: table.n_bins[0]].sum(axis=0).tolist()
 
     def test_too_few_rows_to_split(self, kernels):
         table = Binned.random(np.random.default_rng(4), 399, 3)
-        workspace = table.workspace(kernels)
-        assert Gradients.random(np.random.default_rng(4), 399, WIDE).start(workspace, min_count=200) < 0
-        assert workspace.histogram(0) is None
-        assert workspace.nodes()["count"].tolist() == [399]
+        grower = table.grower(kernels)
+        assert Gradients.random(np.random.default_rng(4), 399, WIDE).start(grower, min_count=200) < 0
+        assert grower.search.histogram(0) is None
+        assert nodes_of(grower)["count"].tolist() == [399]
 
 
 class TestAdvance:
@@ -184,10 +185,10 @@ class TestAdvance:
         rng = np.random.default_rng(5)
         n_rows = 12_000
         table, gradients = Binned.random(rng, n_rows, 9), Gradients.random(rng, n_rows, mode)
-        workspace = table.workspace(kernels, n_pages, width, n_threads=n_threads)
-        nodes = grow(workspace, gradients, 20, at_once=3, min_count=min_count).nodes()
+        grower = table.grower(kernels, n_pages, width, n_threads=n_threads)
+        nodes = nodes_of(grow(grower, gradients, 20, at_once=3, min_count=min_count))
         at = walk(nodes, table)
-        leaves, sums, leaf_of_row = leaves_of(workspace, n_rows)
+        leaves, sums, leaf_of_row = leaves_of(grower, n_rows)
         assert len(leaves) == 20
         np.testing.assert_array_equal(leaf_of_row, at)
         n_kept = 0
@@ -196,8 +197,8 @@ class TestAdvance:
             assert rows.sum() >= min_count
             assert sums[:, k].tolist() == [gradients.gradient[rows].sum(), gradients.hessian[rows].sum(), rows.sum()]
             expected = gradients.histogram(table, rows)
-            assert sums_of(workspace, leaf) == expected[: table.n_bins[0]].sum(axis=0).tolist()
-            if (kept := workspace.histogram(leaf)) is not None:
+            assert sums_of(grower, leaf) == expected[: table.n_bins[0]].sum(axis=0).tolist()
+            if (kept := grower.search.histogram(leaf)) is not None:
                 np.testing.assert_array_equal(kept, expected)
                 n_kept += 1
         assert n_kept >= 3
@@ -207,21 +208,21 @@ class TestAdvance:
     def test_a_parent_is_the_sum_of_its_children(self, kernels, mode, width):
         rng = np.random.default_rng(6)
         table, gradients = Binned.random(rng, 6000, 7), Gradients.random(rng, 6000, mode)
-        workspace = table.workspace(kernels, width=width)
-        gains = [gradients.start(workspace, min_count=300)]
+        grower = table.grower(kernels, width=width)
+        gains = [gradients.start(grower, min_count=300)]
         n_compared = 0
         for node in range(6):
-            parent = workspace.histogram(node)
+            parent = grower.search.histogram(node)
             if parent is None:
                 continue
-            first, more = workspace.advance([node], True, None)
+            first, more = grower.advance([node], True, None)
             gains += more
-            nodes = workspace.nodes()
-            assert workspace.histogram(node) is None  # given to a child
-            assert np.add(sums_of(workspace, first), sums_of(workspace, first + 1)).tolist() == sums_of(workspace, node)
+            nodes = nodes_of(grower)
+            assert grower.search.histogram(node) is None  # given to a child
+            assert np.add(sums_of(grower, first), sums_of(grower, first + 1)).tolist() == sums_of(grower, node)
             assert [nodes[name][node] for name in ("left", "right")] == [first, first + 1]
             assert nodes["depth"][first : first + 2].tolist() == [nodes["depth"][node] + 1] * 2
-            children = [workspace.histogram(first + side) for side in (0, 1)]
+            children = [grower.search.histogram(first + side) for side in (0, 1)]
             if min(more) > 0:
                 np.testing.assert_array_equal(children[0] + children[1], parent)
                 n_compared += 1
@@ -233,10 +234,10 @@ class TestAdvance:
     def test_dropped_histograms_change_nothing(self, kernels, mode, at_once, width):
         rng = np.random.default_rng(7)
         table, gradients = Binned.random(rng, 12_000, 6), Gradients.random(rng, 12_000, mode)
-        kept = grow(table.workspace(kernels, 2, width), gradients, 24, at_once, min_count=130)
-        dropped = grow(table.workspace(kernels, 2, width, max_histogram_bytes=0), gradients, 24, at_once, min_count=130)
-        able = [node for node in range(47) if kept.histogram(node) is not None]
-        n_dropped = sum(dropped.histogram(node) is None for node in able)
+        kept = grow(table.grower(kernels, 2, width), gradients, 24, at_once, min_count=130)
+        dropped = grow(table.grower(kernels, 2, width, max_histogram_bytes=0), gradients, 24, at_once, min_count=130)
+        able = [node for node in range(47) if kept.search.histogram(node) is not None]
+        n_dropped = sum(dropped.search.histogram(node) is None for node in able)
         assert n_dropped >= 2
         assert_same_tree(kept, dropped, 12_000)
 
@@ -245,52 +246,52 @@ class TestAdvance:
         rng = np.random.default_rng(8)
         n_rows = 40_000
         table, gradients = Binned.random(rng, n_rows, 5), Gradients.random(rng, n_rows, mode)
-        columns = grow(table.workspace(kernels, stride=32, n_threads=2), gradients, 8)  # 1.2 MB: above the bound for a copy
-        rows = grow(table.workspace(kernels, n_pages=5), gradients, 8)
+        columns = grow(table.grower(kernels, stride=32, n_threads=2), gradients, 8)  # 1.2 MB: above the bound for a copy
+        rows = grow(table.grower(kernels, n_pages=5), gradients, 8)
         assert_same_tree(columns, rows, n_rows)
-        np.testing.assert_array_equal(leaves_of(columns, n_rows)[2], walk(columns.nodes(), table))
+        np.testing.assert_array_equal(leaves_of(columns, n_rows)[2], walk(nodes_of(columns), table))
 
     @modes
     def test_pages_without_rows(self, kernels, mode):
         rng = np.random.default_rng(9)
         table, gradients = Binned.random(rng, 30, 4), Gradients.random(rng, 30, mode)
-        many = grow(table.workspace(kernels, n_pages=50), gradients, 6)
-        assert_same_tree(many, grow(table.workspace(kernels), gradients, 6), 30)
+        many = grow(table.grower(kernels, n_pages=50), gradients, 6)
+        assert_same_tree(many, grow(table.grower(kernels), gradients, 6), 30)
 
     @pytest.mark.parametrize("leaf_size", [1, 2, 4])
     def test_leaf_numbers_of_any_size(self, kernels, leaf_size):
         rng = np.random.default_rng(10)
         table, gradients = Binned.random(rng, 2000, 4), Gradients.random(rng, 2000, WIDE)
-        workspace = grow(table.workspace(kernels), gradients, 50)
-        np.testing.assert_array_equal(leaves_of(workspace, 2000, leaf_size)[2], walk(workspace.nodes(), table))
+        grower = grow(table.grower(kernels), gradients, 50)
+        np.testing.assert_array_equal(leaves_of(grower, 2000, leaf_size)[2], walk(nodes_of(grower), table))
 
     def test_a_tree_of_one_leaf(self, kernels):
         gradients = Gradients.small([1, 2, 3, 4], [1, 1, 2, 2])
         table = Binned(np.zeros((4, 1), dtype=np.uint8), np.array([3], dtype=np.int32), np.zeros(1, dtype=np.uint8))
-        workspace = table.workspace(kernels)
-        assert gradients.start(workspace) <= 0
-        leaves, sums, at = leaves_of(workspace, 4)
+        grower = table.grower(kernels)
+        assert gradients.start(grower) <= 0
+        leaves, sums, at = leaves_of(grower, 4)
         assert (leaves.tolist(), sums[:, 0].tolist(), at.tolist()) == ([0], [10, 6, 4], [0, 0, 0, 0])
 
     def test_without_search_children_promise_nothing(self, kernels):
         rng = np.random.default_rng(11)
         table, gradients = Binned.random(rng, 500, 4), Gradients.random(rng, 500, WIDE)
-        workspace = table.workspace(kernels)
-        gradients.start(workspace)
-        first, gains = workspace.advance([0], False, None)
+        grower = table.grower(kernels)
+        gradients.start(grower)
+        first, gains = grower.advance([0], False, None)
         assert first == 1
         assert max(gains) <= 0
-        np.testing.assert_array_equal(leaves_of(workspace, 500)[2], walk(workspace.nodes(), table))
+        np.testing.assert_array_equal(leaves_of(grower, 500)[2], walk(nodes_of(grower), table))
 
     @modes
     @pytest.mark.parametrize("width", [None, 3])
     def test_down_to_single_rows(self, kernels, mode, width):
         rng = np.random.default_rng(13)
         table, gradients = Binned.random(rng, 700, 7, most_bins=40), Gradients.random(rng, 700, mode)
-        workspace = grow(table.workspace(kernels, 2, width), gradients, 10_000)
-        nodes = workspace.nodes()
+        grower = grow(table.grower(kernels, 2, width), gradients, 10_000)
+        nodes = nodes_of(grower)
         assert (nodes["feature"] < 0).sum() > 600
-        leaves, sums, at = leaves_of(workspace, 700)
+        leaves, sums, at = leaves_of(grower, 700)
         np.testing.assert_array_equal(at, walk(nodes, table))
         np.testing.assert_array_equal(sums[2], np.bincount(at, minlength=len(nodes["feature"]))[leaves])
         np.testing.assert_array_equal(sums[0], np.bincount(at, gradients.gradient, len(nodes["feature"]))[leaves])
@@ -300,8 +301,8 @@ class TestAdvance:
     def test_max_depth(self, kernels, mode):
         rng = np.random.default_rng(12)
         table, gradients = Binned.random(rng, 2000, 5), Gradients.random(rng, 2000, mode)
-        workspace = grow(table.workspace(kernels), gradients, 1000, max_depth=3)
-        depth = workspace.nodes()["depth"]
+        grower = grow(table.grower(kernels), gradients, 1000, max_depth=3)
+        depth = nodes_of(grower)["depth"]
         assert depth.max() == 3
         assert len(depth) == 15
 
@@ -316,16 +317,16 @@ class TestSample:
         rng = np.random.default_rng(n_rows)
         table, gradients = Binned.random(rng, n_rows, 6), Gradients.random(rng, n_rows, mode)
         chosen = np.flatnonzero(rng.random(n_rows) < 0.4)
-        workspace = grow(table.workspace(kernels, n_pages, stride=stride, n_threads=2), gradients, n_leaves, sample=chosen)
-        nodes = workspace.nodes()
-        leaves, sums, reached = leaves_of(workspace, n_rows, leaf_size=1)
+        grower = grow(table.grower(kernels, n_pages, stride=stride, n_threads=2), gradients, n_leaves, sample=chosen)
+        nodes = nodes_of(grower)
+        leaves, sums, reached = leaves_of(grower, n_rows, leaf_size=1)
         np.testing.assert_array_equal(reached, walk(nodes, table))
         if mode != NARROW:  # whose rounding depends on the rows' ids
             part = Binned(table.bins[chosen], table.n_bins, table.missing)
             alone = Gradients(mode, gradients.gradient[chosen], gradients.hessian[chosen], gradients.count_bits)
-            other = grow(part.workspace(kernels), alone, n_leaves)
+            other = grow(part.grower(kernels), alone, n_leaves)
             for name, array in nodes.items():
-                np.testing.assert_array_equal(array, other.nodes()[name], err_msg=name)
+                np.testing.assert_array_equal(array, nodes_of(other)[name], err_msg=name)
         of_leaves = np.searchsorted(leaves, reached[chosen])
         for found, weights in zip(sums, (gradients.gradient, gradients.hessian, np.ones(n_rows, dtype=np.int64)), strict=True):
             expected = np.zeros(len(leaves), dtype=np.int64)
@@ -337,9 +338,9 @@ class TestSample:
         rng = np.random.default_rng(3)
         table, gradients = Binned.random(rng, 2_000, 6), Gradients.random(rng, 2_000, mode)
         chosen = np.flatnonzero(rng.random(2_000) < 0.5)
-        workspace = table.workspace(kernels, n_pages=3, n_threads=2)
-        gradients.start(workspace, sample=chosen)
-        np.testing.assert_array_equal(workspace.histogram(0), gradients.histogram(table, chosen))
+        grower = table.grower(kernels, n_pages=3, n_threads=2)
+        gradients.start(grower, sample=chosen)
+        np.testing.assert_array_equal(grower.search.histogram(0), gradients.histogram(table, chosen))
 
 
 def best_of(found):
@@ -348,8 +349,8 @@ def best_of(found):
 
 def check_best_split(kernels, table, gradients, min_gain=0.0, allowed=None, **rules):
     """Split the root, and compare with the best of all candidates; returns whether it was split."""
-    workspace = table.workspace(kernels)
-    gain = gradients.start(workspace, min_gain=min_gain, allowed=allowed, **rules)
+    grower = table.grower(kernels)
+    gain = gradients.start(grower, min_gain=min_gain, allowed=allowed, **rules)
     names = ("min_count", "min_hessian", "l2", "hessian_unit")
     found = twin.candidates(
         gradients.histogram(table), table.n_bins, table.missing, allowed=allowed, **{n: rules[n] for n in names if n in rules}
@@ -362,8 +363,8 @@ def check_best_split(kernels, table, gradients, min_gain=0.0, allowed=None, **ru
         assert best <= min_gain + rounding
         return False
     assert gain == pytest.approx(best, rel=1e-12, abs=rounding)
-    workspace.advance([0], True, None)
-    nodes = workspace.nodes()
+    grower.advance([0], True, None)
+    nodes = nodes_of(grower)
     feature, bin_ = nodes["feature"][0], nodes["bin"][0]
     left = [nodes[name][1] for name in ("gradient", "hessian", "count")]
     cells = gradients.histogram(table)[np.cumsum(table.n_bins)[feature] - table.n_bins[feature] :][: table.n_bins[feature]]
@@ -437,24 +438,24 @@ class TestBestSplit:
         rng = np.random.default_rng(1)
         table, gradients = Binned.random(rng, 900, 6), Gradients.random(rng, 900, WIDE)
         allowed = np.array([[1, 0, 0, 1, 1, 0], [0, 1, 1, 0, 0, 1]], dtype=np.uint8)
-        workspace = table.workspace(kernels)
-        gradients.start(workspace, min_count=10)
-        _, gains = workspace.advance([0], True, allowed)
-        at = walk(workspace.nodes(), table)
-        workspace.advance([1, 2], False, None)
+        grower = table.grower(kernels)
+        gradients.start(grower, min_count=10)
+        _, gains = grower.advance([0], True, allowed)
+        at = walk(nodes_of(grower), table)
+        grower.advance([1, 2], False, None)
         for child, gain in enumerate(gains):
             found = twin.candidates(
                 gradients.histogram(table, at == child + 1), table.n_bins, table.missing, min_count=10, allowed=allowed[child]
             )
             assert gain == pytest.approx(best_of(found), rel=1e-9)
-            assert allowed[child][workspace.nodes()["feature"][child + 1]]
+            assert allowed[child][nodes_of(grower)["feature"][child + 1]]
 
     def test_missing_values_go_where_they_fit(self, kernels):
         bins = np.array([[0], [0], [1], [1], [2], [2]], dtype=np.uint8)  # bin 2: missing
         table = Binned(bins, np.array([3], dtype=np.int32), np.ones(1, dtype=np.uint8))
         for gradient, missing_left, bin_ in (([9, 9, -9, -9, 9, 9], 1, 0), ([9, 9, -9, -9, -9, -9], 0, 0), ([9, 9, 9, 9, -9, -9], 0, 1)):
-            workspace = grow(table.workspace(kernels), Gradients.small(gradient, [1] * 6), 2)
-            nodes = workspace.nodes()
+            grower = grow(table.grower(kernels), Gradients.small(gradient, [1] * 6), 2)
+            nodes = nodes_of(grower)
             assert (nodes["missing_left"][0], nodes["bin"][0]) == (missing_left, bin_)
             assert nodes["gradient"][1:].tolist() == [sum(g for g in gradient if g > 0), sum(g for g in gradient if g < 0)]
 
@@ -462,20 +463,20 @@ class TestBestSplit:
         bins = np.array([[0, 0], [0, 0], [1, 1], [2, 2], [3, 3], [3, 3]], dtype=np.uint8)
         table = Binned(bins, np.array([4, 4], dtype=np.int32), np.zeros(2, dtype=np.uint8))
         # The same gain after bin 0 and after bin 2; and the same for both features.
-        workspace = grow(table.workspace(kernels), Gradients.small([6, 6, -3, 3, -6, -6], [1] * 6), 2)
-        assert (workspace.nodes()["feature"][0], workspace.nodes()["bin"][0]) == (0, 0)
+        grower = grow(table.grower(kernels), Gradients.small([6, 6, -3, 3, -6, -6], [1] * 6), 2)
+        assert (nodes_of(grower)["feature"][0], nodes_of(grower)["bin"][0]) == (0, 0)
 
     def test_a_pure_node_is_left_alone(self, kernels):
         rng = np.random.default_rng(2)
         table = Binned.random(rng, 200, 5)
-        assert Gradients.small(np.full(200, 7), np.full(200, 3)).start(table.workspace(kernels)) <= 0
-        assert Gradients.small(np.zeros(200), np.zeros(200)).start(table.workspace(kernels)) <= 0
+        assert Gradients.small(np.full(200, 7), np.full(200, 3)).start(table.grower(kernels)) <= 0
+        assert Gradients.small(np.zeros(200), np.zeros(200)).start(table.grower(kernels)) <= 0
 
     @pytest.mark.parametrize("noise, splits", [(0.0, True), (50.0, False)])
     def test_gain_below_the_noise_is_none(self, kernels, noise, splits):
         table = Binned(np.array([[0], [1]], dtype=np.uint8), np.array([2], dtype=np.int32), np.zeros(1, dtype=np.uint8))
         # gain = 3^2 + 3^2 = 18; the noise's floor = noise * 2 rows / hessian 2
-        assert (Gradients.small([3, -3], [1, 1]).start(table.workspace(kernels), noise=noise) > 0) == splits
+        assert (Gradients.small([3, -3], [1, 1]).start(table.grower(kernels), noise=noise) > 0) == splits
 
 
 @modes
@@ -499,7 +500,7 @@ class TestFeaturesOfTwoBins:
         gradients.gradient += (table.bins[:, 3].astype(np.int64) * 8000 - 4000) << 16
         np.clip(gradients.gradient, -kernels.MAX_GRADIENT, kernels.MAX_GRADIENT, out=gradients.gradient)
         rules = {"min_count": 5, "l2": 0.5, "min_hessian": 1.0, "noise": 0.01}
-        together, single = (table.workspace(kernels, 1, 21, 24, n_threads) for _ in range(2))
+        together, single = (table.grower(kernels, 1, 21, 24, n_threads) for _ in range(2))
         everything = np.ones((2, 41), dtype=np.uint8)
         gains = {0: gradients.start(together, **rules)}
         assert gradients.start(single, allowed=everything[0], **rules) == gains[0]
@@ -511,7 +512,7 @@ class TestFeaturesOfTwoBins:
             assert single.advance([node], True, everything) == (first, found)
             gains |= dict(enumerate(found, first))
         assert_same_tree(together, single, n_rows)
-        assert together.nodes()["feature"][0] == 3
+        assert nodes_of(together)["feature"][0] == 3
 
     def test_the_best_of_all(self, kernels, mode, more_bins, n_rows):
         rng = np.random.default_rng(n_rows)
@@ -523,28 +524,24 @@ class TestBadArguments:
     """Whatever is wrong is told; nothing crashes."""
 
     def make(self, kernels, **change):
+        """A grower of 20 rows, with other arguments of its layout or its page."""
         table = Binned.random(np.random.default_rng(0), 20, 5, most_bins=4)
-        pages = [page.reshape(-1) for page in table.pages()]
-        good = {**table.layout(), "pages": pages, "page_rows": [20], "n_threads": 1, "max_histogram_bytes": 1 << 20}
-        return kernels.Workspace(**{**good, **change})
+        (codes,) = table.pages()
+        form = table.layout()
+        layout = kernels.BinLayout(**{name: change.pop(name, value) for name, value in form.items()})
+        page = kernels.Page(**{"layout": layout, "codes": codes.reshape(-1), "n_rows": 20, **change})
+        return LocalGrower(kernels.SplitSearch(layout, 1, 1 << 20), kernels.RowPartition(layout, [page], 1))
 
-    def start(self, workspace, **change):
-        good = {
-            "records": np.zeros(160, dtype=np.uint8),
-            "mode": WIDE,
-            "count_bits": 10,
-            "gradient_shift": 0,
-            "hessian_shift": 0,
-            "l2": 0.0,
-        }
-        good |= {"hessian_unit": 1.0, "min_hessian": 0.0, "min_gain": 0.0, "noise": 0.0, "min_count": 1, "max_depth": 0, "key": 0}
-        return workspace.start(**{**good, "allowed": None, **change})
+    def start(self, kernels, grower, gradients=None, form=WIDE, allowed=None, sample=None, rules=None, **change):
+        histograms = kernels.HistogramFormat(**{"gradients": form, "count_bits": 10, "gradient_shift": 0, "hessian_shift": 0, **change})
+        gradients = np.zeros(160, dtype=np.uint8) if gradients is None else gradients
+        return grower.start(gradients, histograms, kernels.SplitRules(**(rules or {})), 0, 0, allowed, sample)
 
     def started(self, kernels):
-        workspace = self.make(kernels)
+        grower = self.make(kernels)
         rng = np.random.default_rng(1)
-        assert Gradients.random(rng, 20, WIDE).start(workspace) > 0
-        return workspace
+        assert Gradients.random(rng, 20, WIDE).start(grower) > 0
+        return grower
 
     @pytest.mark.parametrize(
         "change",
@@ -563,11 +560,14 @@ class TestBadArguments:
             {"width": 2},  # three groups need a longer page
             {"stride": 7},
             {"stride": 12},
-            {"pages": []},
-            {"page_rows": [10, 10]},
-            {"page_rows": [21]},
-            {"page_rows": [-1]},
-            {"pages": [np.full(160, 255, dtype=np.uint8)]},
+            {"n_rows": 21},
+            {"n_rows": -1},
+            {"n_rows": 1 << 60},
+            {"first_row": -1},
+            {"first_row": 1 << 62},
+            {"codes": np.full(160, 255, dtype=np.uint8)},
+            {"codes": np.zeros(159, dtype=np.uint8)},
+            {"lists": (np.zeros(21, dtype=np.uint32), np.empty(0, dtype=np.uint32))},
         ],
         ids=lambda change: "-".join(change),
     )
@@ -580,16 +580,16 @@ class TestBadArguments:
         (page,) = table.pages()
         page[0, 7, 6] = 1
         with pytest.raises(ValueError, match="bin"):
-            self.make(kernels, pages=[page.reshape(-1)])
+            self.make(kernels, codes=page.reshape(-1))
 
     @pytest.mark.parametrize(
         "change",
         [
-            {"records": np.zeros(159, dtype=np.uint8)},
-            {"records": np.zeros(80, dtype=np.uint8)},
-            {"mode": SINGLE},
-            {"mode": -1},
-            {"mode": 3},
+            {"gradients": np.zeros(159, dtype=np.uint8)},
+            {"gradients": np.zeros(80, dtype=np.uint8)},
+            {"form": SINGLE},
+            {"form": -1},
+            {"form": 3},
             {"count_bits": 4},
             {"count_bits": 0},
             {"count_bits": 48},
@@ -598,24 +598,30 @@ class TestBadArguments:
             {"hessian_shift": -1},
             {"hessian_shift": 31},
             {"allowed": np.ones(4, dtype=np.uint8)},
+            {"sample": np.empty(0, dtype=np.int64)},
+            {"sample": np.array([3, 2])},
+            {"sample": np.array([3, 3])},
+            {"sample": np.array([-1, 3])},
+            {"sample": np.array([3, 20])},
+            {"rules": {"gradient_unit": 0.0}},
         ],
         ids=lambda change: "-".join(change),
     )
     def test_start(self, kernels, change):
-        workspace = self.make(kernels)
-        self.start(workspace)
+        grower = self.make(kernels)
+        self.start(kernels, grower)
         with pytest.raises(ValueError):
-            self.start(workspace, **change)
+            self.start(kernels, grower, **change)
 
     def test_nothing_before_start(self, kernels):
-        workspace = self.make(kernels)
+        grower = self.make(kernels)
         with pytest.raises(ValueError):
-            workspace.advance([0], True, None)
+            grower.advance([0], True, None)
         with pytest.raises(ValueError):
-            workspace.finish(np.array([0]), np.zeros(20, dtype=np.uint8), 1)
+            grower.leaf_sums(np.array([0]), np.zeros(20, dtype=np.uint8), 1)
         with pytest.raises(ValueError):
-            workspace.histogram(0)
-        assert len(workspace.nodes()["feature"]) == 0
+            grower.search.histogram(0)
+        assert len(nodes_of(grower)["feature"]) == 0
 
     @pytest.mark.parametrize("nodes", [[-1], [1], [0, 0], [0, 5]])
     def test_nodes_that_cannot_be_split(self, kernels, nodes):
@@ -623,18 +629,18 @@ class TestBadArguments:
             self.started(kernels).advance(nodes, True, None)
 
     def test_a_node_is_split_once(self, kernels):
-        workspace = self.started(kernels)
-        workspace.advance([0], False, None)
+        grower = self.started(kernels)
+        grower.advance([0], False, None)
         for node in (0, 1, 2):  # split already, and never searched
             with pytest.raises(ValueError, match="cannot be split"):
-                workspace.advance([node], True, None)
+                grower.advance([node], True, None)
 
     def test_a_failed_call_changes_nothing(self, kernels):
-        workspace = self.started(kernels)
-        before = workspace.nodes()
+        grower = self.started(kernels)
+        before = nodes_of(grower)
         with pytest.raises(ValueError):
-            workspace.advance([0, 0], True, None)
-        for name, array in workspace.nodes().items():
+            grower.advance([0, 0], True, None)
+        for name, array in nodes_of(grower).items():
             np.testing.assert_array_equal(array, before[name])
 
     @pytest.mark.parametrize("shape", [(1, 5), (2, 4), (3, 5)])
@@ -645,15 +651,15 @@ class TestBadArguments:
     @pytest.mark.parametrize("leaves, size, leaf_size", [([0], 19, 1), ([0], 20, 2), ([0], 60, 3), ([1], 20, 1), ([-1], 20, 1)])
     def test_finish(self, kernels, leaves, size, leaf_size):
         with pytest.raises(ValueError):
-            self.started(kernels).finish(np.array(leaves), np.zeros(size, dtype=np.uint8), leaf_size)
+            self.started(kernels).leaf_sums(np.array(leaves), np.zeros(size, dtype=np.uint8), leaf_size)
 
     def test_inner_nodes_are_no_leaves(self, kernels):
-        workspace = self.started(kernels)
-        workspace.advance([0], True, None)
+        grower = self.started(kernels)
+        grower.advance([0], True, None)
         with pytest.raises(ValueError, match="not a leaf"):
-            workspace.finish(np.array([0, 1, 2]), np.zeros(20, dtype=np.uint8), 1)
+            grower.leaf_sums(np.array([0, 1, 2]), np.zeros(20, dtype=np.uint8), 1)
 
     @pytest.mark.parametrize("node", [-1, 1])
     def test_histogram(self, kernels, node):
         with pytest.raises(ValueError, match="no such node"):
-            self.started(kernels).histogram(node)
+            self.started(kernels).search.histogram(node)
