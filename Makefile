@@ -20,10 +20,12 @@ test: lint types unit  ## lint, types and tests
 lint: .venv/dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/clang-format --dry-run -Werror src/kernels/*.?pp src/kernels/*/*.?pp
 
 types: .venv/dev
 	@$(BIN)/mypy
+	@$(BIN)/python tools/check_types.py
 
 unit: .venv/dev
 	@$(BIN)/python -m pytest -n 2
@@ -47,7 +49,7 @@ asan: build/asan/installed  ## the kernels' tests under the address and undefine
 		build/asan/bin/python -m pytest -p no:cacheprovider -n 2 $(ASAN_TESTS)
 
 format: .venv/dev  ## format the source
-	@$(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/clang-format -i src/kernels/*.?pp src/kernels/*/*.?pp
+	@$(BIN)/python tools/generate_signatures.py && $(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/clang-format -i src/kernels/*.?pp src/kernels/*/*.?pp
 
 clean:  ## remove what the targets made
 	rm -rf .venv build

@@ -97,8 +97,7 @@ def _common() -> str:
 
 
 def _estimator(name: str, table: Mapping[str, Parameter]) -> str:
-    own = [f"    {key}: {parameter.type}" for key, parameter in table.items() if key not in COMMON]
-    lines = [f"class {name}Signatures(CommonParameters):", f'    """Constructor and fit methods of Boosting{name}."""', "", *own, ""]
+    lines = [f"class {name}Signatures(CommonParameters):", f'    """Constructor and fit methods of Boosting{name}."""', ""]
     lines += _constructor(table)
     for method in INTRODUCTIONS:
         lines += ["", *_method(method, name)]
@@ -117,8 +116,8 @@ def _constructor(table: Mapping[str, Parameter]) -> Iterator[str]:
     yield ""
     yield from _section([(name, f"{_readable(p.type)}, default={p.default!r}", p.doc) for name, p in table.items()])
     yield '        """'
-    for name in table:
-        yield f"        self.{name} = {name}"
+    for name, parameter in table.items():
+        yield f"        self.{name}: {parameter.type} = {name}"
 
 
 def _method(method: str, estimator: str) -> Iterator[str]:

@@ -41,6 +41,12 @@ class SortedRows:
     proposal : ALL candidates; or those at quantiles, weighted by hessians: GLOBAL, of all rows; LOCAL, of each node's
     """
 
+    table: Table
+    rows: np.ndarray | None
+    execution: Execution
+    proposal: int
+    n_quantiles: int
+
     def __init__(
         self,
         table: Table,
@@ -52,7 +58,7 @@ class SortedRows:
     ) -> None:
         self.table, self.rows, self.execution = table, rows, execution
         self.proposal, self.n_quantiles = proposal, n_quantiles
-        self.n_rows = table.n_rows if rows is None else len(rows)
+        self.n_rows: int = table.n_rows if rows is None else len(rows)
         self._given = binning
         self._sorted: tuple[list[np.ndarray], Binning, list[int]] | None = None
 

@@ -22,7 +22,7 @@ class Prototype:
 
     def __init__(self, estimator: BaseBoosting) -> None:
         self._estimator = estimator
-        self.name = type(estimator).__name__
+        self.name: str = type(estimator).__name__
 
     def responds(self, method: str) -> bool:
         return hasattr(self._estimator, method)

@@ -22,6 +22,10 @@ except ImportError:
 class ScikitCallbacks(Callback):
     """Pass each round on to the callbacks that `estimator.set_callbacks` was given, or that a search handed down."""
 
+    estimator: Any
+    data: dict[str, Any]
+    result: FitResult
+
     def __init__(self, estimator: Any, X: Any, y: Any, result: FitResult) -> None:
         self.estimator, self.data, self.result = estimator, {"estimator": estimator, "X": X, "y": y}, result
         self.fit_task: Any = None
@@ -35,7 +39,7 @@ class ScikitCallbacks(Callback):
         self.fit_task.call_on_fit_task_begin(**self.data)
 
     def before_round(self, state: Round) -> None:
-        self.round_task = self.fit_task.subcontext(task_name="round")
+        self.round_task: Any = self.fit_task.subcontext(task_name="round")
         self.round_task.call_on_fit_task_begin(**self.data)
 
     def after_round(self, state: Round) -> bool:

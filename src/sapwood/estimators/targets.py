@@ -42,6 +42,9 @@ class Targets:
 class Numbers(Targets):
     """Numbers, or what else the loss of a regressor reads: times until an event, several columns."""
 
+    single: Loss
+    whole: Loss
+
     def __init__(self, n_columns: int, single: Loss, whole: Loss) -> None:
         self.n_columns = n_columns
         self.single, self.whole = single, whole  # losses of one column of targets, and of all
@@ -68,6 +71,8 @@ class ClassLabels(Targets):
     (n_rows, n_outputs), to labels and probabilities.
     """
 
+    table: dict[str, type[Loss]]
+    more: dict[str, type[Loss]]
     table, more = TWO_CLASSES, MORE_CLASSES
     has_strata = True
 

@@ -113,7 +113,7 @@ class Classification(Task[ClassifierSignatures]):
 class Ranking(Task[RankerSignatures]):
     """Targets are relevances of rows for queries."""
 
-    extra_arguments = ("group", "qid")
+    extra_arguments: tuple[str, ...] = ("group", "qid")
 
     def read_targets(self, y: Any, n_rows: int, start: WarmStart) -> tuple[Targets, np.ndarray]:
         targets = Relevances()

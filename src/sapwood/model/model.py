@@ -47,8 +47,8 @@ class Model:
         encoding: Encoding | None = None,
     ) -> None:
         self.binning = binning
-        self.schema = schema or Schema(binning.n_features)
-        self.encoding = encoding or Encoding(binning.n_features)
+        self.schema: Schema = schema or Schema(binning.n_features)
+        self.encoding: Encoding = encoding or Encoding(binning.n_features)
         self.base_score = base_score  # (n_outputs,) float64
         self.loss = loss
         self.link = link

@@ -63,7 +63,7 @@ class FeatureSpec:
             unknown = sorted(set(said) - set(SAYS), key=str) if isinstance(said, Mapping) else [said]
             if unknown:
                 raise ValueError(f"FeatureSpec says {unknown[0]!r} of the column {column!r}; it can say {', '.join(SAYS)}")
-        self.columns = {column: dict(said) for column, said in columns.items()}
+        self.columns: dict[Any, dict[str, Any]] = {column: dict(said) for column, said in columns.items()}
         self.interactions = interactions
 
     def __repr__(self) -> str:
@@ -72,8 +72,6 @@ class FeatureSpec:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FeatureSpec) and vars(self) == vars(other)
-
-    __hash__ = None  # type: ignore[assignment]
 
     def of(self, parameter: str) -> Any:
         """What it says in place of a parameter; None if nothing."""
@@ -91,8 +89,8 @@ class Features:
 
     def __init__(self, n_features: int, names: Sequence[str | int] | None = None, X: Any = None, spec: FeatureSpec | None = None) -> None:
         self.n_features = n_features
-        self.names = None if names is None else [str(name) for name in names]
-        self.source = None if X is None else Source.of(X)
+        self.names: list[str] | None = None if names is None else [str(name) for name in names]
+        self.source: Source | None = None if X is None else Source.of(X)
         self.spec = spec
 
     def said(self, parameter: str, value: Any) -> Any:

@@ -141,34 +141,6 @@ class CommonParameters(CheckedNames):
 class RegressorSignatures(CommonParameters):
     """Constructor and fit methods of BoostingRegressor."""
 
-    loss: (
-        Literal[
-            "squared_error",
-            "absolute_error",
-            "huber",
-            "quantile",
-            "expectile",
-            "log_cosh",
-            "mape",
-            "poisson",
-            "gamma",
-            "tweedie",
-            "log_loss",
-            "cox",
-            "aft",
-        ]
-        | str
-        | Loss
-        | type[Loss]
-        | GradientFunction
-    )
-    quantile: float | Sequence[float] | np.ndarray | None
-    expectile: float
-    huber_delta: float
-    tweedie_power: float
-    aft_distribution: Literal["normal", "logistic", "extreme"]
-    aft_sigma: float
-
     def __init__(
         self,
         loss: Literal[
@@ -462,77 +434,101 @@ class RegressorSignatures(CommonParameters):
         approx_proposal : {'global', 'local'}, default='global'
             `tree_method='approx'`: whether quantiles are computed once for each tree ('global') or for each node ('local').
         """
-        self.loss = loss
-        self.quantile = quantile
-        self.expectile = expectile
-        self.huber_delta = huber_delta
-        self.tweedie_power = tweedie_power
-        self.aft_distribution = aft_distribution
-        self.aft_sigma = aft_sigma
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.l2_regularization = l2_regularization
-        self.max_features = max_features
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.categorical_encoding = categorical_encoding
-        self.datetime_features = datetime_features
-        self.cat_smooth = cat_smooth
-        self.cat_l2 = cat_l2
-        self.min_samples_level = min_samples_level
-        self.target_prior = target_prior
-        self.target_permutations = target_permutations
-        self.max_combination = max_combination
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.feature_spec = feature_spec
-        self.missing = missing
-        self.sparse_absent = sparse_absent
-        self.init = init
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.scoring = scoring
-        self.validation_fraction = validation_fraction
-        self.validation_split = validation_split
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.grow_policy = grow_policy
-        self.l1_regularization = l1_regularization
-        self.min_gain = min_gain
-        self.min_hessian = min_hessian
-        self.max_step = max_step
-        self.step = step
-        self.path_smooth = path_smooth
-        self.extra_trees = extra_trees
-        self.score_noise = score_noise
-        self.feature_weights = feature_weights
-        self.max_features_level = max_features_level
-        self.max_features_tree = max_features_tree
-        self.subsample = subsample
-        self.sampling = sampling
-        self.goss_top = goss_top
-        self.goss_other = goss_other
-        self.bagging_temperature = bagging_temperature
-        self.boosting = boosting
-        self.boosting_permutations = boosting_permutations
-        self.drop_rate = drop_rate
-        self.skip_drop = skip_drop
-        self.max_drop = max_drop
-        self.forced_splits = forced_splits
-        self.cut_points = cut_points
-        self.min_rows_in_bin = min_rows_in_bin
-        self.bin_sample_rows = bin_sample_rows
-        self.monotonic_method = monotonic_method
-        self.tree_method = tree_method
-        self.multi_strategy = multi_strategy
-        self.shared_trees = shared_trees
-        self.approx_proposal = approx_proposal
+        self.loss: (
+            Literal[
+                "squared_error",
+                "absolute_error",
+                "huber",
+                "quantile",
+                "expectile",
+                "log_cosh",
+                "mape",
+                "poisson",
+                "gamma",
+                "tweedie",
+                "log_loss",
+                "cox",
+                "aft",
+            ]
+            | str
+            | Loss
+            | type[Loss]
+            | GradientFunction
+        ) = loss
+        self.quantile: float | Sequence[float] | np.ndarray | None = quantile
+        self.expectile: float = expectile
+        self.huber_delta: float = huber_delta
+        self.tweedie_power: float = tweedie_power
+        self.aft_distribution: Literal["normal", "logistic", "extreme"] = aft_distribution
+        self.aft_sigma: float = aft_sigma
+        self.learning_rate: float = learning_rate
+        self.max_iter: int = max_iter
+        self.max_leaf_nodes: int | None = max_leaf_nodes
+        self.max_depth: int | None = max_depth
+        self.min_samples_leaf: int = min_samples_leaf
+        self.l2_regularization: float = l2_regularization
+        self.max_features: float = max_features
+        self.max_bins: int | Mapping[Any, int] | ArrayLike | FeatureSpec = max_bins
+        self.categorical_features: ArrayLike | Literal["from_dtype"] | Callable[[Any], Any] | FeatureSpec | None = categorical_features
+        self.categorical_encoding: (
+            Literal["auto", "onehot", "partition", "target", "count"] | Sequence[str] | Mapping[Any, str | Sequence[str]] | FeatureSpec
+        ) = categorical_encoding
+        self.datetime_features: Sequence[str] | Mapping[Any, str | Sequence[str]] | Literal["auto"] | None = datetime_features
+        self.cat_smooth: float = cat_smooth
+        self.cat_l2: float = cat_l2
+        self.min_samples_level: int = min_samples_level
+        self.target_prior: float = target_prior
+        self.target_permutations: int = target_permutations
+        self.max_combination: int = max_combination
+        self.monotonic_cst: ArrayLike | Mapping[Any, int | str] | FeatureSpec | None = monotonic_cst
+        self.interaction_cst: Sequence[Columns] | AbstractSet[Any] | Literal["pairwise", "no_interactions"] | FeatureSpec | None = (
+            interaction_cst
+        )
+        self.feature_spec: FeatureSpec | None = feature_spec
+        self.missing: float | str | Sequence[float | str] | None = missing
+        self.sparse_absent: Literal["zero", "missing"] = sparse_absent
+        self.init: Model | Predictor | None = init
+        self.warm_start: bool = warm_start
+        self.early_stopping: Literal["auto"] | bool = early_stopping
+        self.scoring: str | Scorer | None = scoring
+        self.validation_fraction: float | int | None = validation_fraction
+        self.validation_split: int | Splitter | Iterable[Any] | None = validation_split
+        self.n_iter_no_change: int = n_iter_no_change
+        self.tol: float = tol
+        self.verbose: int | bool = verbose
+        self.random_state: RandomState = random_state
+        self.n_jobs: int | None = n_jobs
+        self.grow_policy: Literal["leafwise", "depthwise", "symmetric"] = grow_policy
+        self.l1_regularization: float = l1_regularization
+        self.min_gain: float = min_gain
+        self.min_hessian: float | None = min_hessian
+        self.max_step: float | None = max_step
+        self.step: Literal["newton", "line_search"] = step
+        self.path_smooth: float = path_smooth
+        self.extra_trees: bool = extra_trees
+        self.score_noise: float = score_noise
+        self.feature_weights: ArrayLike | Mapping[Any, float] | FeatureSpec | None = feature_weights
+        self.max_features_level: float = max_features_level
+        self.max_features_tree: float = max_features_tree
+        self.subsample: float = subsample
+        self.sampling: Literal["uniform", "goss", "mvs", "bayesian"] = sampling
+        self.goss_top: float = goss_top
+        self.goss_other: float = goss_other
+        self.bagging_temperature: float = bagging_temperature
+        self.boosting: Literal["plain", "ordered", "dart", "forest"] = boosting
+        self.boosting_permutations: int = boosting_permutations
+        self.drop_rate: float = drop_rate
+        self.skip_drop: float = skip_drop
+        self.max_drop: int | None = max_drop
+        self.forced_splits: Mapping[str, Any] | str | PathLike[str] | None = forced_splits
+        self.cut_points: Mapping[Any, ArrayLike] | FeatureSpec | None = cut_points
+        self.min_rows_in_bin: int = min_rows_in_bin
+        self.bin_sample_rows: int | None = bin_sample_rows
+        self.monotonic_method: Literal["basic", "neighbours"] = monotonic_method
+        self.tree_method: Literal["hist", "exact", "approx", "auto"] = tree_method
+        self.multi_strategy: Literal["auto", "one_output_per_tree", "multi_output_tree"] = multi_strategy
+        self.shared_trees: int | Literal["auto"] = shared_trees
+        self.approx_proposal: Literal["global", "local"] = approx_proposal
 
     def fit(
         self,
@@ -737,11 +733,6 @@ class RegressorSignatures(CommonParameters):
 
 class ClassifierSignatures(CommonParameters):
     """Constructor and fit methods of BoostingClassifier."""
-
-    loss: Literal["log_loss", "focal"] | str | Loss | type[Loss] | GradientFunction
-    focal_gamma: float
-    stratified: bool
-    class_weight: Mapping[Any, float] | Literal["balanced"] | None
 
     def __init__(
         self,
@@ -1008,74 +999,78 @@ class ClassifierSignatures(CommonParameters):
         class_weight : dict, 'balanced' or None, default=None
             Weights of the classes. 'balanced': inversely proportional to class frequencies.
         """
-        self.loss = loss
-        self.focal_gamma = focal_gamma
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.l2_regularization = l2_regularization
-        self.max_features = max_features
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.categorical_encoding = categorical_encoding
-        self.datetime_features = datetime_features
-        self.cat_smooth = cat_smooth
-        self.cat_l2 = cat_l2
-        self.min_samples_level = min_samples_level
-        self.target_prior = target_prior
-        self.target_permutations = target_permutations
-        self.max_combination = max_combination
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.feature_spec = feature_spec
-        self.missing = missing
-        self.sparse_absent = sparse_absent
-        self.init = init
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.scoring = scoring
-        self.validation_fraction = validation_fraction
-        self.validation_split = validation_split
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.grow_policy = grow_policy
-        self.l1_regularization = l1_regularization
-        self.min_gain = min_gain
-        self.min_hessian = min_hessian
-        self.max_step = max_step
-        self.step = step
-        self.path_smooth = path_smooth
-        self.extra_trees = extra_trees
-        self.score_noise = score_noise
-        self.feature_weights = feature_weights
-        self.max_features_level = max_features_level
-        self.max_features_tree = max_features_tree
-        self.subsample = subsample
-        self.sampling = sampling
-        self.goss_top = goss_top
-        self.goss_other = goss_other
-        self.bagging_temperature = bagging_temperature
-        self.boosting = boosting
-        self.boosting_permutations = boosting_permutations
-        self.drop_rate = drop_rate
-        self.skip_drop = skip_drop
-        self.max_drop = max_drop
-        self.forced_splits = forced_splits
-        self.cut_points = cut_points
-        self.min_rows_in_bin = min_rows_in_bin
-        self.bin_sample_rows = bin_sample_rows
-        self.monotonic_method = monotonic_method
-        self.tree_method = tree_method
-        self.multi_strategy = multi_strategy
-        self.shared_trees = shared_trees
-        self.approx_proposal = approx_proposal
-        self.stratified = stratified
-        self.class_weight = class_weight
+        self.loss: Literal["log_loss", "focal"] | str | Loss | type[Loss] | GradientFunction = loss
+        self.focal_gamma: float = focal_gamma
+        self.learning_rate: float = learning_rate
+        self.max_iter: int = max_iter
+        self.max_leaf_nodes: int | None = max_leaf_nodes
+        self.max_depth: int | None = max_depth
+        self.min_samples_leaf: int = min_samples_leaf
+        self.l2_regularization: float = l2_regularization
+        self.max_features: float = max_features
+        self.max_bins: int | Mapping[Any, int] | ArrayLike | FeatureSpec = max_bins
+        self.categorical_features: ArrayLike | Literal["from_dtype"] | Callable[[Any], Any] | FeatureSpec | None = categorical_features
+        self.categorical_encoding: (
+            Literal["auto", "onehot", "partition", "target", "count"] | Sequence[str] | Mapping[Any, str | Sequence[str]] | FeatureSpec
+        ) = categorical_encoding
+        self.datetime_features: Sequence[str] | Mapping[Any, str | Sequence[str]] | Literal["auto"] | None = datetime_features
+        self.cat_smooth: float = cat_smooth
+        self.cat_l2: float = cat_l2
+        self.min_samples_level: int = min_samples_level
+        self.target_prior: float = target_prior
+        self.target_permutations: int = target_permutations
+        self.max_combination: int = max_combination
+        self.monotonic_cst: ArrayLike | Mapping[Any, int | str] | FeatureSpec | None = monotonic_cst
+        self.interaction_cst: Sequence[Columns] | AbstractSet[Any] | Literal["pairwise", "no_interactions"] | FeatureSpec | None = (
+            interaction_cst
+        )
+        self.feature_spec: FeatureSpec | None = feature_spec
+        self.missing: float | str | Sequence[float | str] | None = missing
+        self.sparse_absent: Literal["zero", "missing"] = sparse_absent
+        self.init: Model | Predictor | None = init
+        self.warm_start: bool = warm_start
+        self.early_stopping: Literal["auto"] | bool = early_stopping
+        self.scoring: str | Scorer | None = scoring
+        self.validation_fraction: float | int | None = validation_fraction
+        self.validation_split: int | Splitter | Iterable[Any] | None = validation_split
+        self.n_iter_no_change: int = n_iter_no_change
+        self.tol: float = tol
+        self.verbose: int | bool = verbose
+        self.random_state: RandomState = random_state
+        self.n_jobs: int | None = n_jobs
+        self.grow_policy: Literal["leafwise", "depthwise", "symmetric"] = grow_policy
+        self.l1_regularization: float = l1_regularization
+        self.min_gain: float = min_gain
+        self.min_hessian: float | None = min_hessian
+        self.max_step: float | None = max_step
+        self.step: Literal["newton", "line_search"] = step
+        self.path_smooth: float = path_smooth
+        self.extra_trees: bool = extra_trees
+        self.score_noise: float = score_noise
+        self.feature_weights: ArrayLike | Mapping[Any, float] | FeatureSpec | None = feature_weights
+        self.max_features_level: float = max_features_level
+        self.max_features_tree: float = max_features_tree
+        self.subsample: float = subsample
+        self.sampling: Literal["uniform", "goss", "mvs", "bayesian"] = sampling
+        self.goss_top: float = goss_top
+        self.goss_other: float = goss_other
+        self.bagging_temperature: float = bagging_temperature
+        self.boosting: Literal["plain", "ordered", "dart", "forest"] = boosting
+        self.boosting_permutations: int = boosting_permutations
+        self.drop_rate: float = drop_rate
+        self.skip_drop: float = skip_drop
+        self.max_drop: int | None = max_drop
+        self.forced_splits: Mapping[str, Any] | str | PathLike[str] | None = forced_splits
+        self.cut_points: Mapping[Any, ArrayLike] | FeatureSpec | None = cut_points
+        self.min_rows_in_bin: int = min_rows_in_bin
+        self.bin_sample_rows: int | None = bin_sample_rows
+        self.monotonic_method: Literal["basic", "neighbours"] = monotonic_method
+        self.tree_method: Literal["hist", "exact", "approx", "auto"] = tree_method
+        self.multi_strategy: Literal["auto", "one_output_per_tree", "multi_output_tree"] = multi_strategy
+        self.shared_trees: int | Literal["auto"] = shared_trees
+        self.approx_proposal: Literal["global", "local"] = approx_proposal
+        self.stratified: bool = stratified
+        self.class_weight: Mapping[Any, float] | Literal["balanced"] | None = class_weight
 
     def fit(
         self,
@@ -1284,13 +1279,6 @@ class ClassifierSignatures(CommonParameters):
 
 class RankerSignatures(CommonParameters):
     """Constructor and fit methods of BoostingRanker."""
-
-    loss: Literal["lambdamart", "pairwise", "xendcg"]
-    rank_metric: Literal["ndcg", "map", "mrr"]
-    lambdarank_truncation: int
-    lambdarank_norm: bool
-    label_gain: ArrayLike | None
-    sampling_unit: Literal["row", "query"]
 
     def __init__(
         self,
@@ -1567,76 +1555,80 @@ class RankerSignatures(CommonParameters):
         sampling_unit : {'row', 'query'}, default='row'
             `sampling='uniform'`: whether `subsample` draws rows or whole queries.
         """
-        self.loss = loss
-        self.rank_metric = rank_metric
-        self.lambdarank_truncation = lambdarank_truncation
-        self.lambdarank_norm = lambdarank_norm
-        self.label_gain = label_gain
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.max_leaf_nodes = max_leaf_nodes
-        self.max_depth = max_depth
-        self.min_samples_leaf = min_samples_leaf
-        self.l2_regularization = l2_regularization
-        self.max_features = max_features
-        self.max_bins = max_bins
-        self.categorical_features = categorical_features
-        self.categorical_encoding = categorical_encoding
-        self.datetime_features = datetime_features
-        self.cat_smooth = cat_smooth
-        self.cat_l2 = cat_l2
-        self.min_samples_level = min_samples_level
-        self.target_prior = target_prior
-        self.target_permutations = target_permutations
-        self.max_combination = max_combination
-        self.monotonic_cst = monotonic_cst
-        self.interaction_cst = interaction_cst
-        self.feature_spec = feature_spec
-        self.missing = missing
-        self.sparse_absent = sparse_absent
-        self.init = init
-        self.warm_start = warm_start
-        self.early_stopping = early_stopping
-        self.scoring = scoring
-        self.validation_fraction = validation_fraction
-        self.validation_split = validation_split
-        self.n_iter_no_change = n_iter_no_change
-        self.tol = tol
-        self.verbose = verbose
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.grow_policy = grow_policy
-        self.l1_regularization = l1_regularization
-        self.min_gain = min_gain
-        self.min_hessian = min_hessian
-        self.max_step = max_step
-        self.step = step
-        self.path_smooth = path_smooth
-        self.extra_trees = extra_trees
-        self.score_noise = score_noise
-        self.feature_weights = feature_weights
-        self.max_features_level = max_features_level
-        self.max_features_tree = max_features_tree
-        self.subsample = subsample
-        self.sampling = sampling
-        self.goss_top = goss_top
-        self.goss_other = goss_other
-        self.bagging_temperature = bagging_temperature
-        self.boosting = boosting
-        self.boosting_permutations = boosting_permutations
-        self.drop_rate = drop_rate
-        self.skip_drop = skip_drop
-        self.max_drop = max_drop
-        self.forced_splits = forced_splits
-        self.cut_points = cut_points
-        self.min_rows_in_bin = min_rows_in_bin
-        self.bin_sample_rows = bin_sample_rows
-        self.monotonic_method = monotonic_method
-        self.tree_method = tree_method
-        self.multi_strategy = multi_strategy
-        self.shared_trees = shared_trees
-        self.approx_proposal = approx_proposal
-        self.sampling_unit = sampling_unit
+        self.loss: Literal["lambdamart", "pairwise", "xendcg"] = loss
+        self.rank_metric: Literal["ndcg", "map", "mrr"] = rank_metric
+        self.lambdarank_truncation: int = lambdarank_truncation
+        self.lambdarank_norm: bool = lambdarank_norm
+        self.label_gain: ArrayLike | None = label_gain
+        self.learning_rate: float = learning_rate
+        self.max_iter: int = max_iter
+        self.max_leaf_nodes: int | None = max_leaf_nodes
+        self.max_depth: int | None = max_depth
+        self.min_samples_leaf: int = min_samples_leaf
+        self.l2_regularization: float = l2_regularization
+        self.max_features: float = max_features
+        self.max_bins: int | Mapping[Any, int] | ArrayLike | FeatureSpec = max_bins
+        self.categorical_features: ArrayLike | Literal["from_dtype"] | Callable[[Any], Any] | FeatureSpec | None = categorical_features
+        self.categorical_encoding: (
+            Literal["auto", "onehot", "partition", "target", "count"] | Sequence[str] | Mapping[Any, str | Sequence[str]] | FeatureSpec
+        ) = categorical_encoding
+        self.datetime_features: Sequence[str] | Mapping[Any, str | Sequence[str]] | Literal["auto"] | None = datetime_features
+        self.cat_smooth: float = cat_smooth
+        self.cat_l2: float = cat_l2
+        self.min_samples_level: int = min_samples_level
+        self.target_prior: float = target_prior
+        self.target_permutations: int = target_permutations
+        self.max_combination: int = max_combination
+        self.monotonic_cst: ArrayLike | Mapping[Any, int | str] | FeatureSpec | None = monotonic_cst
+        self.interaction_cst: Sequence[Columns] | AbstractSet[Any] | Literal["pairwise", "no_interactions"] | FeatureSpec | None = (
+            interaction_cst
+        )
+        self.feature_spec: FeatureSpec | None = feature_spec
+        self.missing: float | str | Sequence[float | str] | None = missing
+        self.sparse_absent: Literal["zero", "missing"] = sparse_absent
+        self.init: Model | Predictor | None = init
+        self.warm_start: bool = warm_start
+        self.early_stopping: Literal["auto"] | bool = early_stopping
+        self.scoring: str | Scorer | None = scoring
+        self.validation_fraction: float | int | None = validation_fraction
+        self.validation_split: int | Splitter | Iterable[Any] | None = validation_split
+        self.n_iter_no_change: int = n_iter_no_change
+        self.tol: float = tol
+        self.verbose: int | bool = verbose
+        self.random_state: RandomState = random_state
+        self.n_jobs: int | None = n_jobs
+        self.grow_policy: Literal["leafwise", "depthwise", "symmetric"] = grow_policy
+        self.l1_regularization: float = l1_regularization
+        self.min_gain: float = min_gain
+        self.min_hessian: float | None = min_hessian
+        self.max_step: float | None = max_step
+        self.step: Literal["newton", "line_search"] = step
+        self.path_smooth: float = path_smooth
+        self.extra_trees: bool = extra_trees
+        self.score_noise: float = score_noise
+        self.feature_weights: ArrayLike | Mapping[Any, float] | FeatureSpec | None = feature_weights
+        self.max_features_level: float = max_features_level
+        self.max_features_tree: float = max_features_tree
+        self.subsample: float = subsample
+        self.sampling: Literal["uniform", "goss", "mvs", "bayesian"] = sampling
+        self.goss_top: float = goss_top
+        self.goss_other: float = goss_other
+        self.bagging_temperature: float = bagging_temperature
+        self.boosting: Literal["plain", "ordered", "dart", "forest"] = boosting
+        self.boosting_permutations: int = boosting_permutations
+        self.drop_rate: float = drop_rate
+        self.skip_drop: float = skip_drop
+        self.max_drop: int | None = max_drop
+        self.forced_splits: Mapping[str, Any] | str | PathLike[str] | None = forced_splits
+        self.cut_points: Mapping[Any, ArrayLike] | FeatureSpec | None = cut_points
+        self.min_rows_in_bin: int = min_rows_in_bin
+        self.bin_sample_rows: int | None = bin_sample_rows
+        self.monotonic_method: Literal["basic", "neighbours"] = monotonic_method
+        self.tree_method: Literal["hist", "exact", "approx", "auto"] = tree_method
+        self.multi_strategy: Literal["auto", "one_output_per_tree", "multi_output_tree"] = multi_strategy
+        self.shared_trees: int | Literal["auto"] = shared_trees
+        self.approx_proposal: Literal["global", "local"] = approx_proposal
+        self.sampling_unit: Literal["row", "query"] = sampling_unit
 
     def fit(
         self,

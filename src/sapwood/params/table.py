@@ -55,10 +55,13 @@ class Parameter:
     doc : documentation; lines that begin with "- " are items of a list
     """
 
+    default: Any
+    doc: str
+
     def __init__(self, default: Any, doc: str, *values: Values) -> None:
         self.default, self.doc = default, doc
-        self.type = " | ".join(dict.fromkeys(one.type for one in sorted(values, key=lambda one: one is NONE)))
-        self.allowed = [one.allowed for one in values]
+        self.type: str = " | ".join(dict.fromkeys(one.type for one in sorted(values, key=lambda one: one is NONE)))
+        self.allowed: list[Any] = [one.allowed for one in values]
 
 
 class Number(Interval):
