@@ -231,7 +231,7 @@ class TestWhichColumns:
             ([3], "categorical_features gives the feature 3, but X has 3"),
             ([True, False], "boolean mask should have shape"),
             (["paint"], "categorical_features names the feature 'paint', but X had no column names"),
-            ([0.5], "by name, position, type or function; got 0.5"),
+            ([0.5], "by name, position, dtype or callable; got 0.5"),
         ],
     )
     def test_bad_ones(self, chosen, match):
@@ -260,11 +260,11 @@ class TestRefusedByName:
                 "'onehot' of the column 'town' cannot be combined with max_bins above 255",
             ),
             ({"categorical_encoding": "mean"}, "categorical_encoding"),
-            ({"categorical_encoding": ["target", "mean"]}, "categorical_encoding must be made of auto, onehot, .*; got 'mean'"),
+            ({"categorical_encoding": ["target", "mean"]}, "categorical_encoding must consist of auto, onehot, .*; got 'mean'"),
             ({"categorical_encoding": {"paint": "mean"}}, "got 'mean' for the feature 'paint'"),
             ({"categorical_encoding": {"colour": "target"}}, "categorical_encoding names the feature 'colour'"),
-            ({"categorical_encoding": ["target", "target"]}, "must name each encoding once"),
-            ({"categorical_encoding": []}, "must name each encoding once"),
+            ({"categorical_encoding": ["target", "target"]}, "must have each encoding once"),
+            ({"categorical_encoding": []}, "must have each encoding once"),
             ({"max_combination": 4}, "max_combination"),
             ({"cat_l2": -1.0}, "cat_l2"),
         ],

@@ -267,7 +267,7 @@ class TestBins:
             ({"cut_points": {9: [1.0]}}, "cut_points gives the feature 9"),
             ({"cut_points": {0: [np.nan]}}, "cut_points of the feature 0 must be at most 254 finite numbers"),
             ({"feature_weights": [1.0]}, r"feature_weights has shape \(1,\), but X has 5 features"),
-            ({"feature_weights": {0: -1}}, "feature_weights must be numbers from 0 on; got -1"),
+            ({"feature_weights": {0: -1}}, "feature_weights must be finite and non-negative; got -1"),
         ],
     )
     def test_errors(self, parameters, message):

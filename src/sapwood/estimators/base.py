@@ -1,4 +1,4 @@
-"""What the estimators share: parameters, fit, raw predictions."""
+"""Base of the estimators: parameters, fit, raw predictions."""
 
 from __future__ import annotations
 

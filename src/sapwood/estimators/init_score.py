@@ -112,6 +112,6 @@ def linked_predictions(init: Any, X: Any, link: str, n_outputs: int) -> np.ndarr
             )
         return np.log(values)
     if link == "logit":
-        shares = np.clip(values, EPSILON, 1 - EPSILON)
-        return np.log(shares / (1 - shares))
+        means = np.clip(values, EPSILON, 1 - EPSILON)
+        return np.log(means / (1 - means))
     return values

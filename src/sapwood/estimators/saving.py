@@ -1,4 +1,4 @@
-"""An estimator as a file: its model, with what the class, its parameters and the fit add to it."""
+"""Files of estimators: the model, the parameters, and the other results of the fit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CLASSES: dict[str, type] = {}  # estimators that files may hold, by name
 
 
 class SavedEstimator:
-    """What estimators need to be saved and loaded. Subclasses add to `_fitted_data` and `_set_fitted_data` what their fit leaves behind."""
+    """Saving and loading of estimators. Subclasses add their fitted attributes to `_fitted_data` and `_set_fitted_data`."""
 
     _parameters: ClassVar[dict[str, Parameter]]
     model_: Model
@@ -44,11 +44,11 @@ class SavedEstimator:
     evals_result_: dict[str, dict[str, list[float]]]
 
     def save(self, path: Path) -> None:
-        """Write the fitted estimator to a file that `sapwood.load` reads: data only, nothing that could run.
+        """Save the fitted estimator to a file that `sapwood.load` reads. The file contains data only, no code.
 
-        The file is written whole or not at all: an old one stays until the new one is on the disk. Parameters that are not data (a
-        function as `loss`, a splitter, a generator) cannot be in it; a warning names them, and predictions do not need them. An `init`
-        that is not Sapwood's is needed: it must be given to `load` again.
+        The file is replaced atomically: an old one stays until the new one is on the disk. Parameters that are not data (a function as
+        `loss`, a splitter, a generator) cannot be saved; a warning names them, and predictions do not need them. An `init` that is not
+        Sapwood's cannot be saved either; predictions need it, so it must be given to `load` again.
 
         Parameters
         ----------
@@ -67,12 +67,12 @@ class SavedEstimator:
         disk.write(path, self._to_bytes(stacklevel=3))
 
     def to_bytes(self) -> bytes:
-        """What `save` writes."""
+        """Content of the file that `save` writes."""
         return self._to_bytes(stacklevel=3)
 
     @classmethod
     def from_bytes(cls, data: bytes, *, init: Any = None) -> Self:
-        """The estimator that `to_bytes` wrote; `init` as for `sapwood.load`. A subclass reads the files of what it is derived from."""
+        """Load an estimator from the output of `to_bytes`; `init` as in `sapwood.load`. A subclass reads files of its base class."""
         return cast("Self", read_estimator(*file.unpack(data), {own.__name__: cls for own in cls.__mro__}, init))
 
     def _to_bytes(self, stacklevel: int, depth: int = 0) -> bytes:
@@ -93,7 +93,7 @@ class SavedEstimator:
         return file.pack(arrays, about)
 
     def _to_data(self, name: str) -> Any:
-        """A parameter."""
+        """A parameter as data for JSON."""
         value = getattr(self, name)
         if name == "init" and value is not None:
             fitted = getattr(self, "init_", None)
@@ -111,7 +111,7 @@ class SavedEstimator:
         return None if init is None else STORED if _is_ours(init) else {"init": "given", "what": describe(init)}
 
     def _fitted_data(self) -> dict[str, Any]:
-        """What a fit leaves behind besides the model, as plain data."""
+        """Results of the fit besides the model, as plain data."""
         return {
             "constraints": self._constraints,
             "early_stopping": self.do_early_stopping_,
@@ -165,7 +165,7 @@ def _bytes_of(init: Any, stacklevel: int, depth: int) -> bytes:
 
 
 def unfitted_data(estimator: Any) -> dict[str, Any]:
-    """An estimator of ours without its fit: its class and parameters."""
+    """Class and parameters of an estimator."""
     name = next(own.__name__ for own in type(estimator).__mro__ if "_parameters" in vars(own))
     return {"class": name, "parameters": {key: estimator._to_data(key) for key in estimator._parameters if key not in OF_THE_MACHINE}}
 
@@ -179,7 +179,7 @@ def read_path(path: Path, init: Any = None) -> Any:
 
 
 def read(data: bytes | np.ndarray, classes: dict[str, type], init: Any, depth: int = 0) -> Any:
-    """What a file holds: an estimator of these classes, or a model alone."""
+    """Content of a file: an estimator of these classes, or a model."""
     return read_parts(*file.unpack(data), classes, init, depth)
 
 
@@ -212,7 +212,7 @@ def read_estimator(
 
 
 def _read_init(arrays: dict[str, np.ndarray], data: Any, classes: dict[str, type], given: Any, depth: int) -> Any:
-    """What predictions start from."""
+    """Estimator or model of the initial raw predictions."""
     if data == STORED and "init" in arrays:
         if depth >= DEEPEST:
             raise ModelFormatError(f"damaged Sapwood model: more than {DEEPEST} estimators that start from each other")

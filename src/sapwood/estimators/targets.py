@@ -196,7 +196,7 @@ class MultiLabels(ClassLabels):
 
 
 class SoftLabels(ClassLabels):
-    """The probability of each class for each row: y is (n_rows, n_classes), and the rows sum up to one."""
+    """Probabilities of the classes for each row: y is (n_rows, n_classes), and the rows add up to 1."""
 
     more = SOFT_LABELS
     has_strata = False
@@ -207,27 +207,27 @@ class SoftLabels(ClassLabels):
         return cls(np.arange(shape_of(y)[1]) if names is None else np.array(list(names)))
 
     def encode(self, y: Any, n_rows: int, name: str) -> np.ndarray:
-        shares = _matrix(y, n_rows, name, len(self.classes))
-        wrong = (shares < 0).any(axis=1) | (np.abs(shares.sum(axis=1) - 1) > SUM_TOLERANCE)
+        probabilities = _matrix(y, n_rows, name, len(self.classes))
+        wrong = (probabilities < 0).any(axis=1) | (np.abs(probabilities.sum(axis=1) - 1) > SUM_TOLERANCE)
         if wrong.any():
             row = int(np.argmax(wrong))
             raise ValueError(
                 f"{name} as a matrix must be labels (0 or 1), or probabilities of classes whose rows add up to 1; "
-                f"got {shares[row].tolist()} in row {row}"
+                f"got {probabilities[row].tolist()} in row {row}"
             )
-        return shares[:, 1].copy() if self.n_outputs == 1 else shares
+        return probabilities[:, 1].copy() if self.n_outputs == 1 else probabilities
 
     def decode(self, encoded: np.ndarray) -> np.ndarray:
         return encoded if encoded.ndim == 2 else np.column_stack([1 - encoded, encoded])
 
     def row_weights(self, class_weight: Any, encoded: np.ndarray) -> np.ndarray:
-        shares = self.decode(encoded)
+        probabilities = self.decode(encoded)
         if class_weight == "balanced":
-            return shares @ (len(shares) / (len(self.classes) * shares.sum(axis=0)))
+            return probabilities @ (len(probabilities) / (len(self.classes) * probabilities.sum(axis=0)))
         unknown = set(class_weight) - set(self.classes.tolist())
         if unknown:
             raise ValueError(f"class_weight has classes that y does not have: {sorted(unknown, key=str)[:5]}")
-        return shares @ np.array([class_weight.get(label, 1.0) for label in self.classes.tolist()])
+        return probabilities @ np.array([class_weight.get(label, 1.0) for label in self.classes.tolist()])
 
 
 def read_classes(y: Any, n_rows: int) -> ClassLabels:

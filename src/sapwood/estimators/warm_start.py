@@ -60,5 +60,5 @@ def _used(model: Model) -> Model:
 
 
 def _known(estimator: Any) -> dict[str, Any]:
-    """What the previous fit left besides the trees."""
+    """Results of the previous fit besides the trees."""
     return {"targets": estimator._known_targets, "init": estimator.init_, "data": estimator._digest}
