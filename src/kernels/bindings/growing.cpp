@@ -346,9 +346,12 @@ void bind_partition(nb::module_& m) {
           [](OwnedPartition& self, int node, int feature, int bin, bool missing_left) {
             require(self.rows.is_leaf(node), "node cannot be split");
             const Split split = make_split(feature, bin, missing_left, self.rows.layout()->n_features);
-            nb::gil_scoped_release free;
-            const Sums left = self.rows.left_sums(node, split), all = self.rows.node_sums(node);
-            nb::gil_scoped_acquire held;
+            Sums left, all;
+            {
+              nb::gil_scoped_release free;
+              left = self.rows.left_sums(node, split);
+              all = self.rows.node_sums(node);
+            }
             return to_numpy2(std::vector<int64_t>{left.g, left.h, left.count, all.g, all.h, all.count}, 3);
           },
           "node"_a, "feature"_a, "bin"_a, "missing_left"_a,

@@ -6,11 +6,6 @@
 #include "grow/split_search.hpp"
 
 namespace sapwood {
-namespace {
-
-constexpr int64_t kSerialScan = 6000;  // bins below which threads cost more than they save
-
-}  // namespace
 
 // Searches one node after the other, unit by unit.
 class SplitSearch::UnitSearch {

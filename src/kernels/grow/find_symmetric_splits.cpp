@@ -7,11 +7,6 @@
 #include "grow/split_search.hpp"
 
 namespace sapwood {
-namespace {
-
-constexpr int64_t kSerialScan = 6000;  // bins below which threads cost more than they save
-
-}  // namespace
 
 // Cumulative sums of a feature's bins in a node that has a histogram; returns the sums of the missing bin.
 Sums SplitSearch::sum_bins_of(int node, uint32_t feature, Candidates& c) const {

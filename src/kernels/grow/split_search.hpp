@@ -72,6 +72,7 @@ class SplitSearch {
   const std::shared_ptr<const BinLayout>& layout() const { return layout_; }
 
  private:
+  static constexpr int64_t kSerialScan = 6000;        // bins below which threads cost more than they save
   static constexpr int64_t kFewCells = 2048;          // of binary features, which are searched faster than a few rows are read
   using Searches = std::vector<std::pair<int, int>>;  // see SplitBatch
   class UnitSearch;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -73,13 +74,14 @@ def _finish(
     """Freeze the nodes into a tree. Leaf values come from the exact sums of the rows' gradients, not from the histograms' rounded ones."""
     grown, sets = grower.grown(form.gradient_unit), grower.sets()
     at, inner, feature, bin_, count = grown.leaves, grown.inner, grown.feature, grown.bin, grown.count
+    left, right = grown.left, grown.right
     leaves.hold(at, count[at], Limits(grown.lower, grown.upper, grown.anchor))
     gradient, hessian, rows = grower.leaf_sums(at, leaves.data, leaves.size)
-    sums = gradient, hessian, rows
-    leaves.groups = frontier.join(grown.left, grown.right, at, sums, lambda sums: config.rules.allows(sums, records.scale))
-    leaf_gradient, leaf_hessian, leaf_count = (leaves.joined(part) for part in sums)
+    allows = partial(config.rules.allows, scale=records.scale)
+    leaves.groups = frontier.join(left, right, at, (gradient, hessian, rows), allows)
+    sums = leaves.joined(gradient), leaves.joined(hessian), leaves.joined(rows)
     value, threshold = np.zeros(len(feature)), np.zeros(len(feature))
-    value[at] = config.rules.leaf_steps((leaf_gradient, leaf_hessian, leaf_count), records, leaves.limits) * config.learning_rate
+    value[at] = config.rules.leaf_steps(sums, records, leaves.limits) * config.learning_rate
     threshold[inner] = binning.thresholds(feature[inner], bin_[inner])
     if len(sets):
         by_levels = np.flatnonzero(grown.by_levels)
@@ -88,8 +90,8 @@ def _finish(
         feature=feature,
         threshold=threshold,
         bin=bin_,
-        left=grown.left,
-        right=grown.right,
+        left=left,
+        right=right,
         missing_left=grown.missing_left,
         value=value,
         gain=grown.gain,
