@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
-from tests.test_going_on import CASES, FRAME, WORDS, N, X, Y, classifier, regressor
+from tests.estimators.test_warm_start import CASES, FRAME, WORDS, N, X, Y, classifier, regressor
 
 ROWS = (slice(0, 150), slice(150, N))
 
