@@ -20,10 +20,12 @@ test: lint types unit  ## lint, types and tests
 lint: .venv/dev
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
+	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/clang-format --dry-run -Werror src/kernels/*.?pp src/kernels/*/*.?pp
 
 types: .venv/dev
 	@$(BIN)/mypy
+	@$(BIN)/python tools/check_types.py
 
 unit: .venv/dev
 	@$(BIN)/python -m pytest -n 2
@@ -35,7 +37,7 @@ fuzz: .venv/dev  ## 10,000 mutations of model files (ARGS="--n 100000" for more)
 	@$(BIN)/python -m fuzz $(ARGS)
 
 kill: .venv/dev  ## kill -9 at 200 random moments while a file is saved, and at 20 of a training that goes on each time
-	@SAPWOOD_KILLS=200 $(BIN)/python -m pytest tests/test_kill.py tests/test_checkpoint.py -k kill
+	@SAPWOOD_KILLS=200 $(BIN)/python -m pytest tests/training/test_kill.py tests/training/test_checkpoint.py -k kill
 
 fuzzer: .venv/fuzzer  ## atheris on model files, for five minutes (ARGS="-max_total_time=3600" for more)
 	@mkdir -p build/corpus && cp -n tests/model/golden/*.sapwood build/corpus/
@@ -47,7 +49,7 @@ asan: build/asan/installed  ## the kernels' tests under the address and undefine
 		build/asan/bin/python -m pytest -p no:cacheprovider -n 2 $(ASAN_TESTS)
 
 format: .venv/dev  ## format the source
-	@$(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/clang-format -i src/kernels/*.?pp src/kernels/*/*.?pp
+	@$(BIN)/python tools/generate_signatures.py && $(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/clang-format -i src/kernels/*.?pp src/kernels/*/*.?pp
 
 clean:  ## remove what the targets made
 	rm -rf .venv build

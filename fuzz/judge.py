@@ -13,7 +13,7 @@ from tests.model.plain_reader import BinaryModel
 from sapwood import Model, ModelFormatError
 from sapwood.data.columns import Column, ColumnError, Schema
 from sapwood.data.tables import FrameTable
-from sapwood.estimators.loading import read_file
+from sapwood.loading import read_file
 from sapwood.model.explain import TreeExplainer
 from sapwood.runtime.execution import SERIAL
 

@@ -7,8 +7,9 @@ How to read the source: `estimators` (what users call) -> `boosting` (the round 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor, load, merge
+from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor, merge
 from sapwood.estimators.cross_validation import cv
+from sapwood.loading import load
 from sapwood.losses import Loss
 from sapwood.losses.check import check_loss
 from sapwood.losses.registry import register_loss
@@ -44,7 +45,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """What reads other libraries' models needs all of scikit-learn's ensembles, which few others do: imported when first asked for."""
+    """Functions that read models of other libraries are imported when first used: they need all of scikit-learn's ensembles."""
     if name in ("from_lightgbm", "from_sklearn", "from_xgboost", "import_model"):
         return getattr(importlib.import_module("sapwood.importing"), name)
     raise AttributeError(f"module 'sapwood' has no attribute {name!r}")

@@ -165,9 +165,9 @@ class TestEstimators:
     @pytest.mark.parametrize(
         ("parameters", "words"),
         [
-            ({"datetime_features": ["hours"]}, "datetime_features must be 'auto', or made of year, .*; got 'hours'"),
+            ({"datetime_features": ["hours"]}, "datetime_features must be 'auto', or consist of year, .*; got 'hours'"),
             ({"datetime_features": []}, "one at least"),
-            ({"datetime_features": {"other": "auto"}}, "datetime_features names the column 'other', which is a number, no datetime"),
+            ({"datetime_features": {"other": "auto"}}, "datetime_features names the column 'other', which is a number, not a datetime"),
             ({"datetime_features": {"when": "era"}}, "got 'era'"),
             ({"monotonic_cst": {"when": 1}}, "monotonic_cst and datetime_features both name column 1, 'when'"),
         ],

@@ -27,7 +27,7 @@ from sapwood.data.tables import ArrayTable
 from sapwood.losses import LOSSES, MORE_CLASSES, RANKING, REGRESSION, SOFT_LABELS, TWO_CLASSES, LeafRows
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL
-from sapwood.training.boosting import Rows, train
+from sapwood.training.boosting import Rows, TrainingPlan, train
 from sapwood.trees.features import FeaturePolicy
 from sapwood.trees.frontier import LeafWise
 from sapwood.trees.grower import TreeConfig
@@ -256,7 +256,8 @@ class TestEveryLoss:
                 losses.append(loss.mean(y, state.rows.raw, None, SERIAL))
                 return False
 
-        train(Rows(Pages.build(table, binning, SERIAL), y, None), {}, loss, config, 10, 0, SERIAL, [Listen()])
+        rows, plan = Rows(Pages.build(table, binning, SERIAL), y, None), TrainingPlan(loss, config, n_rounds=10)
+        train(rows, {}, plan.first_model(rows), plan, SERIAL, [Listen()])
         assert len(losses) == 11
         assert (np.diff(losses) <= 1e-12 * np.abs(losses[0])).all()
 

@@ -129,7 +129,7 @@ def test_shapes_and_names():
 
 
 def test_interactions_against_a_background_are_refused(two_trees, table):
-    with pytest.raises(ValueError, match=r"background and interactions=True"):
+    with pytest.raises(ValueError, match=r"background cannot be combined with interactions=True"):
         two_trees.explain(table[0], background=table[0], interactions=True)
 
 

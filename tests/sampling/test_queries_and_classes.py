@@ -51,5 +51,5 @@ def test_stratified_classifier():
     fits = [BoostingClassifier(max_iter=5, subsample=0.3, stratified=True, n_jobs=n).fit(X, y) for n in (1, 2)]
     assert fits[0].model_.to_bytes() == fits[1].model_.to_bytes()
     assert [tree.count[0] for tree in fits[0].model_.trees] == [sum(round(0.3 * n) for n in np.bincount(y))] * 5
-    with pytest.raises(ValueError, match="stratified=True has no meaning with sampling='mvs'"):
+    with pytest.raises(ValueError, match="stratified=True cannot be combined with sampling='mvs'"):
         BoostingClassifier(subsample=0.3, stratified=True, sampling="mvs").fit(X, y)

@@ -7,6 +7,7 @@ from sapwood import BoostingClassifier, BoostingRegressor
 from sapwood.data.binning import Binning
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
+from sapwood.estimators.fit_data import draw_seed
 from sapwood.losses import LOSSES
 from sapwood.losses.logistic import LogLoss
 from sapwood.runtime.execution import SERIAL
@@ -125,7 +126,7 @@ def test_only_features_that_a_node_may_use(policy):
     x = rng.normal(size=(400, 10))
     y = x.sum(axis=1)
     estimator = BoostingRegressor(max_iter=5, max_features=0.3, min_samples_leaf=5, grow_policy=policy, random_state=3).fit(x, y)
-    model, seed = estimator.model_, estimator._seed()
+    model, seed = estimator.model_, draw_seed(estimator.random_state)
     used = set()
     for t, tree in enumerate(model.trees):
         features = FeaturePolicy(10, by_node=0.3).tree(tree_key(seed, t))

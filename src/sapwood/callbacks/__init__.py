@@ -3,7 +3,6 @@
 from sapwood.callbacks.base import TRAIN, VALIDATION, Callback, Measure, Round
 from sapwood.callbacks.log import Log
 from sapwood.callbacks.progress import ProgressBar
-from sapwood.callbacks.remember import Remember
 from sapwood.callbacks.save_model import SaveModel
 from sapwood.callbacks.schedule import LearningRate
 from sapwood.callbacks.scores import Scores
@@ -18,7 +17,6 @@ __all__ = [
     "Log",
     "Measure",
     "ProgressBar",
-    "Remember",
     "Round",
     "SaveModel",
     "Scores",

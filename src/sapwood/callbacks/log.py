@@ -15,13 +15,16 @@ class Log(Callback):
     write : function that is called with each line, such as `print` or `logging.Logger.info`
     """
 
+    every: int
+
     def __init__(self, every: int = 1, write: Callable[[str], object] = print) -> None:
         if every < 1:
             raise ValueError(f"Log needs every >= 1; got {every}")
-        self.every, self.write = every, write
+        self.every = every
+        self.write: Callable[[str], object] = write
 
     def before_training(self, state: Round) -> None:
-        self.start = time.perf_counter()
+        self.start: float = time.perf_counter()
         n_trees, n_rows, n_features = state.model.n_outputs, state.rows.pages.n_rows, state.model.n_features
         self.write(f"Fitting {n_trees} tree(s) per round on {n_rows:,} rows x {n_features:,} features")
 

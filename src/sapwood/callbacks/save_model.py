@@ -22,10 +22,13 @@ class SaveModel(Callback):
     >>> callback = SaveModel(lambda state: Path("model.sapwood").write_bytes(state.model.to_bytes()), every=50)
     """
 
+    every: int
+
     def __init__(self, function: Callable[[Round], Any], every: int = 10) -> None:
         if every < 1:
             raise ValueError(f"SaveModel needs every >= 1; got {every}")
-        self.function, self.every = function, every
+        self.function: Callable[[Round], Any] = function
+        self.every = every
         self._last = -1
 
     def before_training(self, state: Round) -> None:

@@ -14,7 +14,7 @@ class Scores(Callback):
 
     def __init__(self, measures: dict[str, list[Measure]], history: dict[str, dict[str, list[float]]] | None = None) -> None:
         self.measures = measures
-        self.values = {
+        self.values: dict[str, dict[str, list[float]]] = {
             on: {measure.name: list((history or {}).get(on, {}).get(measure.name, [])) for measure in of} for on, of in measures.items()
         }
 

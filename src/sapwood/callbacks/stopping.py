@@ -17,6 +17,11 @@ class EarlyStopping(Callback):
     min_delta : minimum improvement that counts
     """
 
+    patience: int
+    metric: str | None
+    on: str | None
+    min_delta: float
+
     def __init__(self, patience: int = 10, *, metric: str | None = None, on: str | None = None, min_delta: float = 0.0) -> None:
         if patience < 1 or min_delta < 0:
             raise ValueError(f"EarlyStopping needs patience >= 1 and min_delta >= 0; got patience={patience}, min_delta={min_delta}")
@@ -34,8 +39,8 @@ class EarlyStopping(Callback):
         metric = names[0] if self.metric is None else self.metric
         if metric not in names:
             raise ValueError(f"EarlyStopping(metric={metric!r}): unknown metric for {on!r}; choose from {', '.join(map(repr, names))}")
-        self.watched = state.scores[on][metric]
-        self.sign = 1.0 if state.measure(on, metric).higher_is_better else -1.0
+        self.watched: list[float] = state.scores[on][metric]
+        self.sign: float = 1.0 if state.measure(on, metric).higher_is_better else -1.0
 
     def after_round(self, state: Round) -> bool:
         scores = [-math.inf if math.isnan(score) else self.sign * score for score in self.watched]

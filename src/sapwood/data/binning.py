@@ -33,9 +33,9 @@ class Binning:
 
     def __init__(self, cuts: list[np.ndarray], kinds: np.ndarray | None = None) -> None:
         self.kinds = kinds
-        self.cuts = np.concatenate([*cuts, np.empty(0)])  # (total,) float64
-        self.begin = np.concatenate([[0], np.cumsum([len(c) for c in cuts], dtype=np.int64)]).astype(np.int64)
-        self.n_features = len(cuts)
+        self.cuts: np.ndarray = np.concatenate([*cuts, np.empty(0)])  # (total,) float64
+        self.begin: np.ndarray = np.concatenate([[0], np.cumsum([len(c) for c in cuts], dtype=np.int64)]).astype(np.int64)
+        self.n_features: int = len(cuts)
 
     @classmethod
     def of_arrays(cls, cuts: np.ndarray, begin: np.ndarray, kinds: np.ndarray | None = None) -> Binning:

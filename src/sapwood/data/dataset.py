@@ -7,12 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from sapwood.data.fingerprint import Fingerprint, of_array
-from sapwood.data.pages import Pages
 from sapwood.data.queries import Queries
-from sapwood.data.sorted import SortedRows
 from sapwood.data.tables import Table
 from sapwood.runtime.execution import SERIAL, Execution
-from sapwood.training.boosting import Rows
 
 
 @dataclass(frozen=True)
@@ -57,9 +54,3 @@ class Dataset:
         if self.table is not known:
             return Fingerprint.of(self.table, arrays, execution)
         return Fingerprint(self.table.n_rows, {}, {"rows": of_array(self.take(np.arange(self.table.n_rows)))})
-
-    def on(self, pages: Pages | SortedRows) -> Rows:
-        """The rows that count, binned; the pages hold all."""
-        queries = self.queries if self.queries is None or self.rows is None else self.queries.take(self.rows)
-        offset = None if self.offset is None else np.ascontiguousarray(self.take(self.offset).T)
-        return Rows(pages if self.rows is None else pages.take(self.rows), self.take(self.y), self.weights, queries, offset)

@@ -66,7 +66,7 @@ class Pages:
         self.pages = pages
         self.missing = missing  # (n_features,) uint8: has missing values
         self.width = width  # columns of a group
-        self.n_rows = sum(page.n_rows for page in pages)
+        self.n_rows: int = sum(page.n_rows for page in pages)
 
     @classmethod
     def build(cls, table: Table, binning: Binning, execution: Execution, storage: ColumnLayout | None = None) -> Pages:

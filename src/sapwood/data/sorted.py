@@ -39,6 +39,11 @@ class SortedRows:
     """
 
     cuts_are_candidates: ClassVar[bool] = True  # whether a model keeps only the cut points that its trees use
+    table: Table
+    rows: np.ndarray | None
+    execution: Execution
+    proposal: int
+    n_quantiles: int
 
     def __init__(
         self,
@@ -51,7 +56,7 @@ class SortedRows:
     ) -> None:
         self.table, self.rows, self.execution = table, rows, execution
         self.proposal, self.n_quantiles = proposal, n_quantiles
-        self.n_rows = table.n_rows if rows is None else len(rows)
+        self.n_rows: int = table.n_rows if rows is None else len(rows)
         self._given = binning
         self._sorted: tuple[list[np.ndarray], Binning, list[int]] | None = None
 

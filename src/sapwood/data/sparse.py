@@ -31,6 +31,8 @@ class SparseTable(Table):
     """
 
     is_sparse = True
+    n_rows: int
+    n_features: int
 
     def __init__(
         self,
@@ -51,9 +53,9 @@ class SparseTable(Table):
             gone = np.isin(data, list(absent))
             data = np.where(gone, np.nan, data.astype(np.float64)) if gone.any() else data
         self.n_rows, self.n_features = rows.shape
-        self.absent_missing = absent_missing or 0.0 in absent
+        self.absent_missing: bool = absent_missing or 0.0 in absent
         self._csr = sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
-        self.names = None if names is None else tuple(names)
+        self.names: tuple[Name, ...] | None = None if names is None else tuple(names)
         self._kept_columns: kernels.Lines | None = None
         self._bools = bools if bools is not None else range(self.n_features) if rows.data.dtype.kind == "b" else ()
 

@@ -109,6 +109,9 @@ def _is_readable(array: np.ndarray) -> bool:
 class ArrayTable(Table):
     """A two-dimensional NumPy array of any numeric type and layout. `absent` are the values that mean missing, besides NaN."""
 
+    n_rows: int
+    n_features: int
+
     def __init__(self, array: np.ndarray, absent: frozenset[float] = frozenset()) -> None:
         if array.dtype.kind not in "biuf":
             raise ValueError(f"X has dtype {array.dtype}, which is not a number: turn its values into numbers")
@@ -164,9 +167,12 @@ class ArrayTable(Table):
 class FrameTable(Table):
     """A column after the other: those of a data frame, or of an array whose columns are not all numbers."""
 
+    n_rows: int
+    n_features: int
+
     def __init__(self, columns: list[Column], names: Sequence[Name] | None = None) -> None:
         self.columns = columns
-        self.names = None if names is None else tuple(names)
+        self.names: tuple[Name, ...] | None = None if names is None else tuple(names)
         self.n_rows, self.n_features = len(columns[0].values), len(columns)
 
     @cached_property

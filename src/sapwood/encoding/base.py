@@ -42,9 +42,15 @@ class Targets:
     seed : of the permutations
     """
 
+    ids: np.ndarray | None
+    seed: int
+    weight_unit: float
+    targets: tuple[np.ndarray, ...]  # of int64
+    units: tuple[float, ...]
+
     def __init__(self, targets: np.ndarray, weight: np.ndarray | None = None, ids: np.ndarray | None = None, seed: int = 0) -> None:
         self.ids, self.seed = ids, seed
-        self.n_rows = targets.shape[1]
+        self.n_rows: int = targets.shape[1]
         self.weights: np.ndarray | None = None
         self.weight_unit = 1.0
         if weight is not None:
@@ -53,7 +59,7 @@ class Targets:
         weighted = targets if weight is None else targets * weight
         self.targets, self.units = zip(*(_as_integers(target) for target in weighted), strict=True)
         total = self.n_rows if self.weights is None else int(self.weights.sum()) * self.weight_unit
-        self.means = [int(target.sum()) * unit / total for target, unit in zip(self.targets, self.units, strict=True)]
+        self.means: list[float] = [int(target.sum()) * unit / total for target, unit in zip(self.targets, self.units, strict=True)]
 
     def __len__(self) -> int:
         return len(self.targets)

@@ -191,6 +191,12 @@ def _check(lookup: Lookup, n_bins: int) -> None:
 class EncodedTable(Table):
     """A table of features, looked up when they are read."""
 
+    table: Table
+    encoding: Encoding
+    given: Mapping[int, np.ndarray]
+    n_rows: int
+    n_features: int
+
     def __init__(self, table: Table, encoding: Encoding, given: Mapping[int, np.ndarray]) -> None:
         self.table, self.encoding, self.given = table, encoding, given
         self.n_rows, self.n_features = table.n_rows, encoding.n_features

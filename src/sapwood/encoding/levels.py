@@ -21,7 +21,7 @@ class Partition(Encoder):
     kind = PARTITION
 
     def __init__(self, most: int = MAX_LEVELS) -> None:
-        self.most = min(most, MAX_LEVELS)
+        self.most: int = min(most, MAX_LEVELS)
 
     def fit(self, column: Column, targets: Targets) -> list[Encoded]:
         keys, counts = np.unique(column.keys[column.keys > 0], return_counts=True)

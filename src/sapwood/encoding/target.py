@@ -22,6 +22,8 @@ class Target(Encoder):
     n_permutations : whose means are averaged
     """
 
+    prior: float
+    n_permutations: int
     name = "target"
     combines = True
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -16,41 +16,52 @@ from sklearn.utils import _safe_indexing
 from sapwood.callbacks import Callback, Round
 from sapwood.estimators.base import BaseBoosting
 
+if TYPE_CHECKING:
+    from sapwood.typing import ArrayLike, EvalMetric, Splitter, TableLike
+
 TEST, FITTED = "test", "fitted"  # names of sets
 
 
 def cv(
     estimator: BaseBoosting,
-    X: Any,
-    y: Any,
+    X: TableLike,
+    y: ArrayLike,
     *,
-    cv: Any = 5,
-    metrics: Any = "loss",
-    sample_weight: Any = None,
-    qid: Any = None,
-    groups: Any = None,
+    cv: int | Splitter | Iterable[Any] = 5,
+    metrics: EvalMetric = "loss",
+    sample_weight: ArrayLike | None = None,
+    qid: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     train: bool = False,
     patience: int | None = None,
     min_delta: float = 0.0,
     as_frame: bool = False,
 ) -> Any:
-    """Train on each fold's training rows and measure its test rows after every round.
+    """Cross-validated training curves: metrics on the test rows of each fold after every round.
 
     Parameters
     ----------
     estimator : BoostingClassifier, BoostingRegressor or BoostingRanker
-        It is cloned, and does not stop by itself.
-    X, y, sample_weight : as for `fit`
-    cv : number of folds, or a splitter of scikit-learn
-        The same folds for each metric.
-    metrics : as `eval_metric` of `fit`
-    qid : array of shape (n_rows,), for a ranker
-        The query of each row. Queries stay whole: with a number as `cv` they are the groups of a GroupKFold.
-    groups : array of shape (n_rows,), for the splitter; for a ranker the queries, if not given
-    train : whether the training rows are measured, too
-    patience : end when the mean of the first metric has not improved, by more than `min_delta`, for so many rounds
-        All folds then train side by side. The table ends with the best round.
-    as_frame : give a pandas DataFrame instead of a dict
+        It is cloned, and trained without early stopping of its own.
+    X, y, sample_weight
+        As in `fit`.
+    cv : int, cross-validation splitter or iterable, default=5
+        Folds. All metrics use the same ones.
+    metrics : default="loss"
+        As `eval_metric` of `fit`.
+    qid : array-like of shape (n_rows,), optional
+        Query of each row, for a ranker. Queries stay whole: an integer `cv` means a GroupKFold of the queries.
+    groups : array-like of shape (n_rows,), optional
+        Groups for the splitter. None: for a ranker the queries.
+    train : bool, default=False
+        Whether to score the training rows, too.
+    patience : int, optional
+        Number of rounds without improvement of the mean of the first metric, by more than `min_delta`, after which training ends. All folds
+        are then trained in parallel, and the curves end at the best round.
+    min_delta : float, default=0.0
+        Minimum improvement that counts for `patience`.
+    as_frame : bool, default=False
+        Whether to return a pandas DataFrame.
 
     Returns
     -------

@@ -1,49 +1,65 @@
-"""What a fitted estimator tells of itself: its columns, what they add to predictions, how much they matter, its trees in other forms."""
+"""Inspection of a fitted estimator: its columns, Shapley values, importances, exports."""
 
 from __future__ import annotations
 
-import copy
-import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood.estimators.init_score import initial_raw
-from sapwood.estimators.tables import first_table, table_like
+from sapwood.data.reading import Source
+from sapwood.data.tables import Table
+from sapwood.estimators.tables import first_table
 from sapwood.inspection.describe import Description, describe
 from sapwood.inspection.recursion import recursion_of
 from sapwood.model import Explanation, Model
 from sapwood.model.explain import TreeExplainer
 from sapwood.model.export import ExportError, export
 from sapwood.model.model import IMPORTANCES
-from sapwood.params import resolve
-from sapwood.params.resolve import Features
+from sapwood.params.column_plan import ColumnPlan
+from sapwood.params.columns import Features
 from sapwood.runtime.execution import local_execution
+
+if TYPE_CHECKING:
+    from sapwood.typing import ArrayLike, Path, RandomState, Scorer, TableLike
 
 WITH_ROWS = ("permutation", "shap")  # importances that are of rows, not of the trees alone
 HISTOGRAMS = "sklearn.ensemble._hist_gradient_boosting.gradient_boosting"
 
 
 class ExplainedEstimator:
-    """Looks into the model of an estimator."""
+    """Methods of estimators that look into the model."""
 
     model_: Model
     init: Any
+    init_: Any
     n_jobs: int | None
     feature_spec: Any
     _constraints: list[str]
 
-    def describe_features(self, X: Any = None) -> Description:
-        """What is taken for what: name, kind, levels or range, share of missing values, bins and constraints of each column; after the fit
-        also the features that categories and datetimes are made into.
+    def _values(self) -> Any:
+        raise NotImplementedError
+
+    def _read(self, source: Source) -> Table:
+        raise NotImplementedError
+
+    def _initial_raw(self, source: Source, offset: Any, n_rows: int) -> np.ndarray | None:
+        raise NotImplementedError
+
+    def describe_features(self, X: TableLike | None = None) -> Description:
+        """Describe the columns: name, kind, levels or range, fraction of missing values, bins and constraints; after the fit also the
+        features that categorical and datetime columns are encoded into.
 
         Parameters
         ----------
         X : table, optional
-            Before the fit: a table that might be fitted on. After it: one to predict, or none.
+            Before the fit, the table to be fitted. After it, a table to predict; optional.
+
+        Returns
+        -------
+        Description
 
         Examples
         --------
@@ -60,30 +76,32 @@ class ExplainedEstimator:
         if model is None:
             if X is None:
                 raise ValueError("Before the fit, describe_features needs a table: describe_features(X)")
-            new = first_table(copy.copy(self), X)
-            features = Features(new.n_features, new.schema.names, X, self.feature_spec)
-            return describe(new.schema, new, None, resolve.constraints(self, features))
-        schema, table = model.schema, None if X is None else table_like(self, X, model.schema)
-        return describe(schema, table, model, self._constraints)
+            values, source = self._values(), Source(X)
+            new = first_table(values, source, type(self).__name__)
+            columns = ColumnPlan.resolve(values, Features(new.n_features, new.schema.names, source, self.feature_spec))
+            return describe(new.schema, new, None, columns.describe())
+        return describe(model.schema, None if X is None else self._read(Source(X)), model, self._constraints)
 
-    def explain(self, X: Any, *, background: Any = None, interactions: bool = False, offset: Any = None) -> Explanation:
-        """What each feature adds to each row's raw prediction: exact Shapley values of the trees.
+    def explain(
+        self, X: TableLike, *, background: TableLike | None = None, interactions: bool = False, offset: ArrayLike | None = None
+    ) -> Explanation:
+        """Exact Shapley values of the trees: the contribution of each feature to the raw prediction of each row.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_features)
         background : table, optional
-            Rows that stand for features that are not known ("interventional" values); without, the training rows do, as each tree counted
-            them ("path-dependent" values).
-        interactions : bool
-            Whether to give values for each two features. They add up to those of each feature.
-        offset : array, optional
-            As given to `predict`: where the raw predictions start. It counts among the base values.
+            Rows that absent features are averaged over (interventional values). None: the training rows, as counted in each tree
+            (path-dependent values).
+        interactions : bool, default=False
+            Whether to return values for pairs of features. They add up to the values of single features.
+        offset : array-like, optional
+            Initial raw predictions, as given to `predict`; they are part of the base values.
 
         Returns
         -------
         Explanation
-            With the attributes and shapes of a `shap.Explanation`: `values` add up to the raw prediction less `base_values`.
+            With the attributes and shapes of a `shap.Explanation`: `values` add up to the raw prediction minus `base_values`.
 
         Examples
         --------
@@ -98,27 +116,29 @@ class ExplainedEstimator:
         """
         check_is_fitted(self)
         if background is not None and interactions:
-            raise ValueError("background and interactions=True do not go together: interactions are path-dependent")
-        schema, execution = self.model_.schema, local_execution(self.n_jobs)
-        table = table_like(self, X, schema)
-        explainer = TreeExplainer(self.model_, background=None if background is None else table_like(self, background, schema))
+            raise ValueError("background cannot be combined with interactions=True: interactions are path-dependent; leave one out")
+        source, execution = Source(X), local_execution(self.n_jobs)
+        table = self._read(source)
+        explainer = TreeExplainer(self.model_, background=None if background is None else self._read(Source(background)))
         values, base = (explainer.interactions if interactions else explainer.values)(table, execution)
-        start = initial_raw(self, X, offset, len(base), self.model_)
+        start = self._initial_raw(source, offset, len(base))
         base = base if start is None else base + start
         names = getattr(self, "feature_names_in_", None)
         one = self.model_.n_outputs == 1
         return Explanation(values[..., 0] if one else values, base[:, 0] if one else base, X, None if names is None else list(names))
 
-    def export(self, format: str, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
-        """The model in another form, for prediction without this library.
+    def export(
+        self, format: Literal["c", "onnx", "treelite", "lightgbm", "xgboost", "shap"] | str, path: Path | None = None, **options: Any
+    ) -> Any:
+        """Export the model for prediction with other software.
 
         Parameters
         ----------
         format : {"c", "onnx", "treelite", "lightgbm", "xgboost", "shap"}
-        path : optional
-            Where to write it.
-        options : of the format
-            See docs/export.md.
+        path : path, optional
+            File to write.
+        options
+            Options of the format: see docs/export.md.
 
         Returns
         -------
@@ -126,17 +146,17 @@ class ExplainedEstimator:
         """
         check_is_fitted(self)
         if getattr(self, "init_", None) is not None:
-            raise ExportError(f"init={self.init!r} is not part of the trees: export it on its own, and the trees by model_.export")
+            raise ExportError(f"init={self.init!r} is not part of the trees: export it separately, and the trees with model_.export")
         return export(self.model_, format, path, self._export_classes, options)
 
     @property
     def _export_classes(self) -> list[Any] | None:
-        """The labels that an exported model predicts."""
+        """Labels that an exported model predicts."""
         return None
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """The share of each feature in the total gain of splits; see `importances` for other kinds."""
+        """Fraction of the total gain of splits that each column has; see `importances` for other kinds."""
         gains = self.importances("gain")
         if not gains.any():
             return gains
@@ -145,25 +165,30 @@ class ExplainedEstimator:
 
     def importances(
         self,
-        kind: str = "gain",
-        X: Any = None,
-        y: Any = None,
+        kind: Literal["gain", "split", "cover", "permutation", "shap"] | str = "gain",
+        X: TableLike | None = None,
+        y: ArrayLike | None = None,
         *,
-        scoring: Any = None,
+        scoring: str | Scorer | None = None,
         n_repeats: int = 5,
-        sample_weight: Any = None,
-        random_state: Any = 0,
+        sample_weight: ArrayLike | None = None,
+        random_state: RandomState = 0,
     ) -> np.ndarray:
-        """(n_features,): how much each feature matters.
+        """Importance of each column.
 
         Parameters
         ----------
-        kind : {"gain", "split", "cover", "permutation", "shap"}
-            How trees used a feature: total gain of its splits, their number, or the training rows they sent on. Or how much it matters for
-            the rows X: "permutation": how much the score of (X, y) falls when the feature's values change rows; "shap": the mean of the
-            absolute Shapley values, added up over outputs.
-        X, y : rows for "permutation", and (without y) for "shap"
-        scoring, n_repeats, sample_weight, random_state : of "permutation", as for `sklearn.inspection.permutation_importance`
+        kind : {"gain", "split", "cover", "permutation", "shap"}, default="gain"
+            - "gain", "split", "cover": total gain of the splits on a column, their number, or the training rows that pass them;
+            - "permutation": decrease of the score of (X, y) if the values of the column are permuted;
+            - "shap": mean absolute Shapley value for the rows X, summed over outputs.
+        X, y : table and targets for "permutation"; "shap" needs X only
+        scoring, n_repeats, sample_weight, random_state
+            For "permutation", as in `sklearn.inspection.permutation_importance`.
+
+        Returns
+        -------
+        array of shape (n_features,)
         """
         check_is_fitted(self)
         if kind not in WITH_ROWS:

@@ -1,27 +1,28 @@
-"""A fit: from what the user gave to a trained model, and all else that it leaves in the estimator."""
+"""A fit: from the arguments of the user to a trained model."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
-from sapwood.callbacks import TRAIN, VALIDATION, Callback, EarlyStopping, Log, Measure, ProgressBar, Remember, Scores
+from sapwood.callbacks import TRAIN, VALIDATION, Callback, EarlyStopping, Log, Measure, ProgressBar, Scores
+from sapwood.data.dataset import Dataset
 from sapwood.data.fingerprint import Fingerprint, join_digests
 from sapwood.data.pages import Pages
 from sapwood.data.sorted import SortedRows
 from sapwood.data.tables import Table
 from sapwood.encoding.encoding import Fitted
 from sapwood.estimators.fit_data import FitData, read_sets
-from sapwood.estimators.inputs import FitInput, FitOptions
-from sapwood.estimators.scikit_callbacks import ScikitCallbacks
-from sapwood.estimators.scorers import make_measures
-from sapwood.params import resolve
-from sapwood.params.plan import make_mode, make_row_sampler, make_step, make_strategy, make_tree_config
-from sapwood.params.preparing import make_builder, make_encoding, refuse_categories
-from sapwood.params.resolve import Features
+from sapwood.estimators.fit_result import FitResult
+from sapwood.estimators.fitted_view import Prototype
+from sapwood.estimators.inputs import FitCall
+from sapwood.estimators.scorers import Scoring
+from sapwood.estimators.tasks import Task
+from sapwood.params.plan import make_plan
+from sapwood.params.signatures import CommonParameters
 from sapwood.runtime.execution import local_execution
 from sapwood.training.boosting import Rows, train
 from sapwood.training.checkpoint import Checkpoint, CheckpointWriter
@@ -29,93 +30,98 @@ from sapwood.training.fit_signature import FitSignature, as_text
 from sapwood.training.warm_start import WarmStart
 from sapwood.version import __version__
 
-if TYPE_CHECKING:
-    from sapwood.estimators.base import BaseBoosting
 
+def fit(p: CommonParameters, task: Task[Any], prototype: Prototype, call: FitCall, start: WarmStart) -> FitResult:
+    """Train a model. Parameters are checked; nothing is written to the estimator, which is known by its prototype only."""
+    execution = local_execution(p.n_jobs)
+    sets = read_sets(p, task, call, start, prototype.name)
+    data, loss, seed = sets.train, sets.loss, sets.seed
+    plan = make_plan(p, sets.features, sets.schema, loss, data.n_rows, start)
+    fingerprint = data.fingerprint(execution=execution)
+    encoded = plan.encoding.fit(data, loss, seed, start, same_rows=start.data in (None, fingerprint.digest))
+    build = plan.binning.builder(data, encoded, seed, execution, start.model)
+    rows, eval_sets = _binned(sets, encoded, build)
+    training = plan.training(encoded.encoding, rows.pages.binning, data.weights, seed)
+    model = start.own_model(rows, loss, execution)
+    if model is None:
+        base_score = sets.targets.base_score(rows, loss, execution)
+        model = training.first_model(rows, base_score, schema=sets.schema, encoding=encoded.encoding)
 
-def fit(e: BaseBoosting, given: FitInput, given_validation: FitInput, watching: FitOptions, start: WarmStart) -> None:
-    """Train an estimator whose parameters are checked."""
-    execution, n_rounds = local_execution(e.n_jobs), start.rounds(e.max_iter)
-    sets = read_sets(e, given, given_validation, watching, start)
-    part, loss, seed = sets.train, sets.loss, sets.seed
-    features = Features(part.table.n_features, sets.schema.names, given.X, e.feature_spec)
-    strategy = start.strategy(make_strategy(e, loss, part.n_rows, start))
-    ways = make_row_sampler(e), make_mode(e, loss, start), make_step(e, loss), strategy
-    forced = resolve.forced_splits(e.forced_splits, features)
-    refuse_categories(sets.schema, resolve.monotonic(e.monotonic_cst, features), forced, resolve.cut_points(e.cut_points, features))
-    data = part.fingerprint(execution=execution)
-    same_rows = start.data in (None, data.digest)
-    encoded = make_encoding(e, part, features, loss, seed, start, same_rows)
-    config = make_tree_config(e, features, encoded.encoding, loss, part.weights)
-    build = make_builder(e, part, encoded, features, seed, execution, forced, start.model)
-    rows, watched = _binned(sets, encoded, build)
-
-    measures = make_measures(e, sets.stops, watched, watching.eval_metric, execution)
-    scores = Scores(measures, getattr(e, "_scores", None) if start.how == "warm_start" else None)
-    callbacks = [Remember(sets.schema, encoded.encoding), scores, *_own_callbacks(e, sets), *watching.callbacks]
-    if ScikitCallbacks.wanted(e):
-        callbacks.append(ScikitCallbacks(e, given.X, given.y))
-    model = start.own_model(rows, loss, execution) or e._first_model(rows, loss, strategy.shared, execution)
-    if forced is not None:
-        config = replace(config, forced=forced.on(rows.pages.binning))
+    result = FitResult(model, sets.targets, sets.init, plan.columns.describe(), sets.stops)
+    scoring = Scoring(p.scoring, task, sets.targets, prototype, result, execution)
+    measures = scoring.measures(sets.stops, eval_sets, call.options.eval_metric)
+    scores = Scores(measures, start.scores)
+    callbacks = [scores, *_own_callbacks(p, sets), *call.options.callbacks, *prototype.callbacks(result, call.train.X, call.train.y)]
     checkpoints = CheckpointWriter()
-    if watching.checkpoint is not None:
-        known = {TRAIN: data, **{name: one.fingerprint(part.table, execution) for name, one in sets.watched.items()}}
-        checkpoints = Checkpoint.of(watching.checkpoint).open(_identity(e, known, measures, seed, start, watching))
+    if call.options.checkpoint is not None:
+        known = {TRAIN: fingerprint, **{name: one.fingerprint(data.table, execution) for name, one in sets.eval_sets.items()}}
+        signature = _signature(p, prototype.name, sets, known, measures, start, call.options.callbacks)
+        checkpoints = Checkpoint.of(call.options.checkpoint).open(signature)
 
-    e.model_ = train(rows, watched, loss, config, n_rounds, seed, execution, callbacks, model, *ways, checkpoints)
-    e._constraints = resolve.constraints(e, features)
-    e.do_early_stopping_ = sets.stops
-    e._set_scores(scores.values)
-    e.train_score_, e.validation_score_ = (_watched_scores(scores, on, sets.stops) for on in (TRAIN, VALIDATION))
-    e.provenance_ = {"sapwood": __version__, "n_rows": part.n_rows, "data": join_digests(filter(None, (start.data, data.digest)))}
+    model = train(rows, eval_sets, model, training, execution, callbacks, checkpoints)
+    digest = join_digests(filter(None, (start.data, fingerprint.digest)))
+    return replace(
+        result,
+        model=model,
+        scores=scores.values,
+        train_score=_stopping_scores(scores, TRAIN, sets.stops),
+        validation_score=_stopping_scores(scores, VALIDATION, sets.stops),
+        provenance={"sapwood": __version__, "n_rows": data.n_rows, "data": digest},
+    )
 
 
 def _binned(sets: FitData, encoded: Fitted, build: Callable[[Table], Pages | SortedRows]) -> tuple[Rows, dict[str, Rows]]:
-    """The rows of all sets; those that were set aside are of the same table as the training rows."""
+    """Rows of all sets in bins; held-out rows are of the same table as the training rows."""
     table, pages = sets.train.table, build(encoded.features)
-    rows = sets.train.on(pages)
-    return rows, {
-        name: one.on(pages if one.table is table else build(encoded.encoding.apply(one.table))) for name, one in sets.watched.items()
+    return _rows(sets.train, pages), {
+        name: _rows(one, pages if one.table is table else build(encoded.encoding.apply(one.table))) for name, one in sets.eval_sets.items()
     }
 
 
-def _own_callbacks(estimator: BaseBoosting, sets: FitData) -> list[Callback]:
-    """Those that the estimator's parameters ask for."""
+def _rows(data: Dataset, pages: Pages | SortedRows) -> Rows:
+    """Rows that count; the pages hold all rows of the table."""
+    queries = data.queries if data.queries is None or data.rows is None else data.queries.take(data.rows)
+    offset = None if data.offset is None else np.ascontiguousarray(data.take(data.offset).T)
+    return Rows(pages if data.rows is None else pages.take(data.rows), data.take(data.y), data.weights, queries, offset)
+
+
+def _own_callbacks(p: CommonParameters, sets: FitData) -> list[Callback]:
+    """Callbacks that the parameters ask for."""
     callbacks: list[Callback] = []
     if sets.stops:
-        on = VALIDATION if VALIDATION in sets.watched else TRAIN
-        callbacks.append(EarlyStopping(estimator.n_iter_no_change, min_delta=estimator.tol, on=on))
-    if estimator.verbose:
-        callbacks.append(ProgressBar() if estimator.verbose == 1 else Log())
+        on = VALIDATION if VALIDATION in sets.eval_sets else TRAIN
+        callbacks.append(EarlyStopping(p.n_iter_no_change, min_delta=p.tol, on=on))
+    if p.verbose:
+        callbacks.append(ProgressBar() if p.verbose == 1 else Log())
     return callbacks
 
 
-def _identity(
-    estimator: BaseBoosting,
+def _signature(
+    p: CommonParameters,
+    name: str,
+    sets: FitData,
     data: dict[str, Fingerprint],
     measures: dict[str, list[Measure]],
-    seed: int,
     start: WarmStart,
-    watching: FitOptions,
+    callbacks: Sequence[Callback],
 ) -> FitSignature:
-    """What decides on the bytes of the model, and on the scores."""
-    free = {"n_jobs", "verbose", "random_state", "warm_start"} | ({"max_iter"} if estimator.boosting != "forest" else set())
-    settings = {"the estimator": as_text(type(estimator).__name__)}
-    settings |= {name: as_text(value) for name, value in estimator.get_params(deep=False).items() if name not in free}
+    """All that decides on the bytes of the model, and on the scores."""
+    free = {"n_jobs", "verbose", "random_state", "warm_start"} | ({"max_iter"} if p.boosting != "forest" else set())
+    settings = {"the estimator": as_text(name)}
+    settings |= {name: as_text(value) for name, value in vars(p).items() if name not in free}
     settings |= {
-        "random_state": f"the seed {seed}",
-        "the classes": as_text(getattr(estimator, "classes_", None)),
-        "the model to go on from": as_text(start.model),
+        "random_state": f"the seed {sets.seed}",
+        "the classes": as_text(getattr(sets.targets, "classes", None)),
+        "the model to continue from": as_text(start.model),
         "what is measured": as_text({on: [measure.name for measure in of] for on, of in measures.items()}),
-        "callbacks": as_text([(type(callback), callback.settings()) for callback in watching.callbacks]),
+        "callbacks": as_text([(type(callback), callback.settings()) for callback in callbacks]),
         "the version of Sapwood": __version__,
     }
     return FitSignature(settings, data)
 
 
-def _watched_scores(scores: Scores, on: str, stops: bool) -> np.ndarray:
-    """What early stopping watched on a set; higher is better."""
+def _stopping_scores(scores: Scores, on: str, stops: bool) -> np.ndarray:
+    """Scores of a set that early stopping uses; higher is better."""
     if not stops or on not in scores.measures:
         return np.array([])
     measure = scores.measures[on][0]

@@ -1,4 +1,4 @@
-"""Where raw predictions start from, besides the model's constant: an offset, and another estimator's predictions."""
+"""Initial raw predictions, besides the constant of the model: an offset, and the predictions of another estimator."""
 
 from __future__ import annotations
 
@@ -12,35 +12,40 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array, check_is_fitted, has_fit_parameter
 
 from sapwood.data.checks import check_finite, refuse_mask
+from sapwood.data.reading import Source, read_table
 from sapwood.estimators.saving import SavedEstimator
-from sapwood.estimators.tables import table_like
 from sapwood.losses.base import EPSILON, Loss
 from sapwood.model import Model
 from sapwood.runtime.execution import local_execution
 
 
-def initial_raw(estimator: Any, X: Any, offset: Any, n_rows: int, of: Loss | Model, name: str = "offset") -> np.ndarray | None:
-    """(n_rows, n_outputs): what raw predictions for a loss or a model start from besides its constant; None for nothing."""
-    start, init = check_offset(offset, n_rows, of.n_outputs, name), getattr(estimator, "init_", None)
+def initial_raw(
+    init: Any, source: Source, offset: Any, n_rows: int, of: Loss | Model, n_jobs: int | None, reader: str, name: str = "offset"
+) -> np.ndarray | None:
+    """(n_rows, n_outputs): initial raw predictions for a loss or a model, besides its constant: those of `init`, and an offset. None for 0.
+
+    `reader` is the name of the estimator that reads the table.
+    """
+    start = check_offset(offset, n_rows, of.n_outputs, name)
     if init is None:
         return start
-    own = _raw_of_init(estimator, init, X, of)
+    own = _raw_of_init(init, source, of, n_jobs, reader)
     return own if start is None else own + start
 
 
-def _raw_of_init(estimator: Any, init: Any, X: Any, of: Loss | Model) -> np.ndarray:
-    """(n_rows, n_outputs): the raw predictions of ours, or what stands for another estimator's predictions."""
+def _raw_of_init(init: Any, source: Source, of: Loss | Model, n_jobs: int | None, reader: str) -> np.ndarray:
+    """(n_rows, n_outputs): raw predictions of a model or estimator of Sapwood, or the linked predictions of another estimator."""
     model = init if isinstance(init, Model) else init.model_ if isinstance(init, SavedEstimator) else None
     if model is None:
-        return linked_predictions(init, X, of.link, of.n_outputs)
+        return linked_predictions(init, source.X, of.link, of.n_outputs)
     if (model.link, model.n_outputs) != (of.link, of.n_outputs):
         raise ValueError(
             f"init={init!r} has the link {model.link!r} and {model.n_outputs} output(s), this model {of.link!r} and {of.n_outputs}: "
-            "its raw predictions cannot be its start"
+            "its raw predictions cannot be the initial ones"
         )
     if model is init:
-        return model.predict_raw(table_like(estimator, X, model.schema), local_execution(estimator.n_jobs))
-    return init._raw_predict(X)
+        return model.predict_raw(read_table(source, model.schema, reader), local_execution(n_jobs))
+    return init._raw_predict(source)
 
 
 def check_offset(offset: Any, n_rows: int, n_outputs: int, name: str) -> np.ndarray | None:
@@ -67,11 +72,13 @@ def check_early_exit(margin: Any, offset: Any, init: Any) -> None:
     if not isinstance(margin, Real) or not float(margin) > 0:
         raise ValueError(f"early_exit must be a number above 0 (a lead in raw predictions), or None; got {margin!r}")
     if offset is not None or init is not None:
-        raise ValueError("early_exit does not go together with offset or init: they come after the trees, and may change the lead")
+        raise ValueError(
+            "early_exit cannot be combined with offset or init: they are added after the trees, and may change the lead; leave it out"
+        )
 
 
 def fitted_init(init: Any, X: Any, y: Any, weight: np.ndarray | None, rows: np.ndarray | None) -> Any:
-    """What `init` is at predict time: itself, or a clone fitted to the training rows if it is not fitted yet."""
+    """`init` as `predict` uses it: itself, or a clone fitted to the training rows if it is not fitted yet."""
     if init is None or isinstance(init, Model):
         return init
     try:
@@ -79,14 +86,14 @@ def fitted_init(init: Any, X: Any, y: Any, weight: np.ndarray | None, rows: np.n
     except NotFittedError:
         weights = {} if weight is None else {"sample_weight": weight if rows is None else weight[rows]}
         if weights and not has_fit_parameter(init, "sample_weight"):
-            raise ValueError(f"init={init!r} knows no sample_weight: fit it first, or leave the weights out") from None
+            raise ValueError(f"init={init!r} does not take sample_weight: fit it first, or leave the weights out") from None
         some = (X, y) if rows is None else (_safe_indexing(X, rows), _safe_indexing(y, rows))
         return clone(init).fit(*some, **weights)
     return init
 
 
 def linked_predictions(init: Any, X: Any, link: str, n_outputs: int) -> np.ndarray:
-    """(n_rows, n_outputs): the raw predictions that stand for what any estimator of scikit-learn predicts."""
+    """(n_rows, n_outputs): predictions of any scikit-learn estimator, transformed to raw predictions by the link."""
     if link in ("logit", "softmax") and hasattr(init, "predict_proba"):
         chances = np.clip(np.asarray(init.predict_proba(X), dtype=np.float64), EPSILON, 1 - EPSILON)
         if chances.ndim == 2 and chances.shape[1] == max(2, n_outputs):
@@ -105,6 +112,6 @@ def linked_predictions(init: Any, X: Any, link: str, n_outputs: int) -> np.ndarr
             )
         return np.log(values)
     if link == "logit":
-        shares = np.clip(values, EPSILON, 1 - EPSILON)
-        return np.log(shares / (1 - shares))
+        means = np.clip(values, EPSILON, 1 - EPSILON)
+        return np.log(means / (1 - means))
     return values

@@ -1,40 +1,45 @@
-"""One estimator from several."""
+"""Merging of fitted estimators."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood.data.fingerprint import join_digests
 from sapwood.estimators.base import BaseBoosting
+from sapwood.estimators.fit_result import FitResult
 from sapwood.model import Model
 from sapwood.model.merging import merge_models
 from sapwood.training.fit_signature import as_text
 
-TOLD_BY = ("loss", "quantile")  # parameters that say what is predicted
+if TYPE_CHECKING:
+    from sapwood.typing import ArrayLike
+
+TOLD_BY = ("loss", "quantile")  # parameters that decide what is predicted
+Mergeable = TypeVar("Mergeable", bound="BaseBoosting | Model")
 
 
-def merge(models: Sequence[Any], weights: Any = None) -> Any:
-    """One model whose raw predictions are the sum of those of several, or their weighted sum.
+def merge(models: Sequence[Mergeable], weights: ArrayLike | Literal["mean"] | None = None) -> Mergeable:
+    """Merge models into one whose raw predictions are the (weighted) sum of theirs.
 
-    Raw predictions are what comes before the link: logarithms of means, log-odds. The models must have the same columns (told by name), the
-    same loss and outputs, and classifiers the same classes. Levels of categories may differ.
+    Raw predictions are those before the link: log-odds, logarithms of means. The models must have the same columns, matched by name, the
+    same loss and outputs, and classifiers the same classes. Levels of categorical columns may differ.
 
     Parameters
     ----------
-    models : list of fitted estimators of one kind, or of Models
-        Of each, the rounds that it predicts with.
-    weights : list of numbers, or "mean", optional
-        What the raw predictions of each are multiplied by. None: 1, the sum, for models that were trained one upon the other, or pieces of
-        one; "mean": 1 / n, for models that each predict the whole.
+    models : list of fitted estimators of one class, or of Models
+        Of each, the rounds that it predicts with are used.
+    weights : array-like of shape (n_models,), "mean" or None, default=None
+        Factors of the raw predictions. None: 1, for models that continue each other, or slices of one model; "mean": 1 / n_models, for
+        models of which each predicts the whole.
 
     Returns
     -------
-    an estimator with the parameters of the first, or a Model
+    estimator with the parameters of the first one, or Model
 
     Examples
     --------
@@ -48,12 +53,15 @@ def merge(models: Sequence[Any], weights: Any = None) -> Any:
     >>> bool(abs(merge(halves, "mean").predict(X) - sum(half.predict(X) for half in halves) / 2).max() < 1e-9)
     True
     """
-    models = list(models)
-    if not models:
+    if not (given := list(models)):
         raise ValueError("merge needs at least one model; got none")
-    numbers = _weights(weights, len(models))
-    if all(isinstance(model, Model) for model in models):
-        return merge_models(models, numbers)
+    numbers = _weights(weights, len(given))
+    if all(isinstance(model, Model) for model in given):
+        return cast("Mergeable", merge_models(cast("list[Model]", given), numbers))
+    return _merge_estimators(given, numbers)
+
+
+def _merge_estimators(models: list[Any], weights: list[float]) -> Any:
     first = models[0]
     for i, model in enumerate(models):
         if not isinstance(model, BaseBoosting) or model._parameters is not first._parameters:
@@ -61,12 +69,9 @@ def merge(models: Sequence[Any], weights: Any = None) -> Any:
         check_is_fitted(model)
         _refuse_other_targets(first, model, i)
     merged = copy.copy(first)
-    merged.model_ = merge_models([model.model_ for model in models], numbers)
-    merged.init_ = _only_init(models, numbers)
-    merged._set_scores({})
-    merged.train_score_ = merged.validation_score_ = np.array([])
-    merged.do_early_stopping_ = False
-    merged.provenance_ = {**first.provenance_, "data": join_digests(str(model._digest) for model in models)}
+    provenance = {**first.provenance_, "data": join_digests(str(model._digest) for model in models)}
+    model = merge_models([model.model_ for model in models], weights)
+    merged._store(FitResult(model, init=_only_init(models, weights), constraints=first._constraints, provenance=provenance))
     return merged
 
 

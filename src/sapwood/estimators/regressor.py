@@ -1,40 +1,61 @@
-"""Gradient-boosted trees for numbers."""
+"""Gradient-boosted trees for regression."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_pinball_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood.data.checks import check_quantiles
-from sapwood.estimators.base import ATTRIBUTES, BaseBoosting
+from sapwood.estimators.base import BaseBoosting
+from sapwood.estimators.fit_result import FitResult
+from sapwood.estimators.targets import Numbers
+from sapwood.estimators.tasks import Regression
 from sapwood.estimators.values import Unsaved
-from sapwood.losses import REGRESSION, Loss
-from sapwood.losses.multi_output import MultiOutputLoss
+from sapwood.losses import Loss
 from sapwood.losses.multi_quantile import MultiQuantileLoss
-from sapwood.losses.registry import find_loss
 from sapwood.metrics.concordance import concordance_index, concordance_of_times
-from sapwood.model.rounds import Rounds
-from sapwood.params import table as config
-from sapwood.params.table import REGRESSION_LOSSES, LossNames
+from sapwood.model import Model
+from sapwood.params.signatures import RegressorSignatures
+from sapwood.params.table import REGRESSION_LOSSES, REGRESSOR, LossNames
 from sapwood.runtime.execution import prediction_execution
-from sapwood.training.warm_start import WarmStart
+
+if TYPE_CHECKING:
+    from sapwood.typing import ArrayLike, Rounds, TableLike
 
 
-class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSOR):
-    __doc__ = f"""Gradient-boosted trees for numbers.
+class BoostingRegressor(RegressorSignatures, RegressorMixin, BaseBoosting, parameters=REGRESSOR):
+    """Gradient-boosted trees for regression.
 
-    Parameters
-    ----------
-{config.describe(config.REGRESSOR)}
+    Parameters are documented in the constructor, and at run time in this docstring.
 
     Attributes
     ----------
-    {ATTRIBUTES}
+    n_iter_ : int
+        Number of rounds of training.
+    best_iteration_ : int
+        Number of rounds that prediction uses.
+    n_features_in_ : int
+        Number of columns of the training table.
+    feature_names_in_ : array of shape (n_features_in_,)
+        Names of the columns, if all are strings.
+    is_categorical_ : array of shape (n_features_in_,) of bool, or None
+        Which columns are categorical; None if there is none.
+    do_early_stopping_ : bool
+        Whether training could stop early.
+    train_score_, validation_score_ : array of shape (n_iter_ + 1,)
+        Scores of early stopping before the first round and after each; empty without early stopping (or without validation rows).
+    evals_result_ : dict of set -> metric -> list
+        Metrics after each round, on "train" and "validation" with early stopping, and on `eval_sets`.
+    provenance_ : dict
+        Version of Sapwood, number of training rows, and a hash of all data that the model depends on.
+    feature_importances_ : array of shape (n_features_in_,)
+        Fraction of the total gain that each column has.
+    model_ : Model
+        Trees, bins and encodings.
 
     Examples
     --------
@@ -45,28 +66,37 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
     0.9
     """
 
-    def predict(self, X: Any, *, offset: Any = None, rounds: Rounds = None) -> np.ndarray:
-        """(n_rows,) float64: the predicted targets; (n_rows, n_outputs) for a y of several columns, or several quantiles.
+    _task = Regression
+    _n_columns: int
+
+    def predict(self, X: TableLike, *, offset: ArrayLike | None = None, rounds: Rounds = None) -> np.ndarray:
+        """Predict targets.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_features)
-        offset : array, optional
-            As in `fit`.
+        offset : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+            Initial raw predictions, as in `fit`.
         rounds : int or (first, last), optional
-            So many rounds of the model, or those from a first up to a last, which is not among them; if not given, those up to the best.
+            Number of rounds to use, or a range of rounds with `last` excluded. None: all rounds up to the best one.
+
+        Returns
+        -------
+        array of shape (n_rows,), or (n_rows, n_outputs) for several outputs or quantiles
         """
-        return self._means(self._raw_predict(X, offset, rounds))
+        return self._predict_from_raw(self._raw_predict(X, offset, rounds))
 
-    def staged_predict(self, X: Any, *, offset: Any = None) -> Iterator[np.ndarray]:
-        """`predict` after each round."""
-        return (self._means(raw) for raw in self._staged_raw(X, offset))
+    def staged_predict(self, X: TableLike, *, offset: ArrayLike | None = None) -> Iterator[np.ndarray]:
+        """Predictions after each round. Arguments as in `predict`."""
+        return (self._predict_from_raw(raw) for raw in self._staged_raw(X, offset))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, offset: Any = None) -> float:
-        """R^2 of the predictions; for survival losses the concordance index; for several quantiles the mean of their D^2 (pinball)."""
+    def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, offset: ArrayLike | None = None) -> float:
+        """R^2 of the predictions; for survival losses the concordance index; for several quantiles their mean D^2 pinball score."""
         check_is_fitted(self)
-        predicted = self.predict(X, offset=offset)
-        loss = Loss if self._loss_is_elsewhere else self._find_loss()
+        return self._score_predicted(y, self.predict(X, offset=offset), sample_weight)
+
+    def _score_predicted(self, y: Any, predicted: np.ndarray, sample_weight: Any) -> float:
+        loss = Loss if self._loss_is_elsewhere else Regression(self._values()).single_loss()
         if isinstance(loss, MultiQuantileLoss):
             columns = zip(loss.levels, predicted.T, strict=True)
             return float(np.mean([d2_pinball_score(y, q, sample_weight=sample_weight, alpha=level) for level, q in columns]))
@@ -74,44 +104,26 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
             return r2_score(y, predicted, sample_weight=sample_weight)
         return (concordance_index if self.model_.loss == "cox" else concordance_of_times)(y, predicted)
 
-    def _means(self, raw: np.ndarray) -> np.ndarray:
+    def _predict_from_raw(self, raw: np.ndarray) -> np.ndarray:
         means = self.model_.apply_link(np.ascontiguousarray(raw), prediction_execution(len(raw), self.n_jobs))
         return means[:, 0] if means.shape[1] == 1 else means
 
     @property
     def _loss_is_elsewhere(self) -> bool:
-        """Whether the estimator is from a file, and its loss not known here."""
+        """Whether the estimator was loaded from a file, and its loss is not defined in this process."""
         return isinstance(self.loss, Unsaved) or (
             isinstance(self.loss, str) and not LossNames(REGRESSION_LOSSES).is_satisfied_by(self.loss)
         )
 
-    def _find_loss(self) -> Any:
-        """The loss of one target."""
-        if not isinstance(self.quantile, (list, tuple, np.ndarray)):
-            return find_loss(self.loss, REGRESSION, self)
-        if self.loss != "quantile":
-            raise ValueError(f"several quantiles are for loss='quantile'; got quantile={self.quantile!r} and loss={self.loss!r}")
-        return MultiQuantileLoss(check_quantiles(self.quantile))
-
-    def _targets(self, y: Any, n_rows: int, start: WarmStart) -> tuple[np.ndarray, Loss]:
-        loss = self._find_loss()
-        y = loss.read_targets(y, n_rows, "y")
-        if y.ndim == 2 and loss.n_outputs == 1 and not loss.survival:
-            loss = MultiOutputLoss([self._find_loss() for _ in range(y.shape[1])])
-        self._n_columns = y.size // len(y)
-        return y, loss
-
-    def _validation_targets(self, y: Any, n_rows: int, name: str = "y_val") -> np.ndarray:
-        y = self._find_loss().read_targets(y, n_rows, name)
-        if y.size // max(1, len(y)) != self._n_columns:
-            raise ValueError(f"{name} has {y.size // len(y)} column(s), but y has {self._n_columns}")
-        return y
+    def _fitted_attributes(self, result: FitResult) -> dict[str, Any]:
+        own = {"_n_columns": result.targets.n_columns} if isinstance(result.targets, Numbers) else {}
+        return super()._fitted_attributes(result) | own
 
     def _fitted_data(self) -> dict[str, Any]:
         return super()._fitted_data() | {"n_columns": self._n_columns}
 
-    def _set_fitted_data(self, data: dict[str, Any]) -> None:
-        super()._set_fitted_data(data)
+    def _set_fitted_data(self, data: dict[str, Any], model: Model, init: Any) -> None:
+        super()._set_fitted_data(data, model, init)
         self._n_columns = data["n_columns"]
         if type(self._n_columns) is not int or self._n_columns < 1:
             raise ValueError("n_columns must be at least 1")
@@ -120,6 +132,3 @@ class BoostingRegressor(RegressorMixin, BaseBoosting, parameters=config.REGRESSO
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-    def _original_targets(self, y: np.ndarray) -> np.ndarray:
-        return y

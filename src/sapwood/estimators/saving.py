@@ -1,33 +1,38 @@
-"""An estimator as a file: its model, with what the class, its parameters and the fit add to it."""
+"""Files of estimators: the model, the parameters, and the other results of the fit."""
 
 from __future__ import annotations
 
+import os
 import warnings
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood.estimators.tables import note_names
+from sapwood.estimators.fit_result import FitResult
 from sapwood.estimators.values import NotData, Unsaved, describe, from_data, to_data
 from sapwood.losses.registry import REGISTERED, is_name
 from sapwood.model import Model, ModelFormatError, disk, file
 from sapwood.params import resolve
-from sapwood.params import table as config
+from sapwood.params.table import Parameter, changed, constraints
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from sapwood.estimators.base import BaseBoosting
+    from sapwood.typing import Path
 
 OF_THE_MACHINE = ("n_jobs", "verbose")  # parameters that no file holds: the same fit gives the same bytes
 DEEPEST = 4  # estimators that start from others
 STORED, FITTED = {"init": "stored"}, {"init": "fitted"}  # what `init` and `init_` may be: in this file; the same object as `init_`
+CLASSES: dict[str, type] = {}  # estimators that files may hold, by name
 
 
 class SavedEstimator:
-    """What estimators need to be saved and loaded. Subclasses add to `_fitted_data` and `_set_fitted_data` what their fit leaves behind."""
+    """Saving and loading of estimators. Subclasses add their fitted attributes to `_fitted_data` and `_set_fitted_data`."""
 
-    _parameters: ClassVar[dict[str, config.Parameter]]
+    _parameters: ClassVar[dict[str, Parameter]]
     model_: Model
     init_: Any
     train_score_: np.ndarray
@@ -38,12 +43,12 @@ class SavedEstimator:
     _scores: dict[str, dict[str, list[float]]]
     evals_result_: dict[str, dict[str, list[float]]]
 
-    def save(self, path: disk.Path) -> None:
-        """Write the fitted estimator to a file that `sapwood.load` reads: data only, nothing that could run.
+    def save(self, path: Path) -> None:
+        """Save the fitted estimator to a file that `sapwood.load` reads. The file contains data only, no code.
 
-        The file is written whole or not at all: an old one stays until the new one is on the disk. Parameters that are not data (a
-        function as `loss`, a splitter, a generator) cannot be in it; a warning names them, and predictions do not need them. An `init`
-        that is not Sapwood's is needed: it must be given to `load` again.
+        The file is replaced atomically: an old one stays until the new one is on the disk. Parameters that are not data (a function as
+        `loss`, a splitter, a generator) cannot be saved; a warning names them, and predictions do not need them. An `init` that is not
+        Sapwood's cannot be saved either; predictions need it, so it must be given to `load` again.
 
         Parameters
         ----------
@@ -62,13 +67,13 @@ class SavedEstimator:
         disk.write(path, self._to_bytes(stacklevel=3))
 
     def to_bytes(self) -> bytes:
-        """What `save` writes."""
+        """Content of the file that `save` writes."""
         return self._to_bytes(stacklevel=3)
 
     @classmethod
-    def from_bytes(cls, data: bytes, *, init: Any = None) -> Any:
-        """The estimator that `to_bytes` wrote; `init` as for `sapwood.load`. A subclass reads the files of what it is derived from."""
-        return read_estimator(*file.unpack(data), {own.__name__: cls for own in cls.__mro__}, init)
+    def from_bytes(cls, data: bytes, *, init: Any = None) -> Self:
+        """Load an estimator from the output of `to_bytes`; `init` as in `sapwood.load`. A subclass reads files of its base class."""
+        return cast("Self", read_estimator(*file.unpack(data), {own.__name__: cls for own in cls.__mro__}, init))
 
     def _to_bytes(self, stacklevel: int, depth: int = 0) -> bytes:
         check_is_fitted(self)
@@ -88,7 +93,7 @@ class SavedEstimator:
         return file.pack(arrays, about)
 
     def _to_data(self, name: str) -> Any:
-        """A parameter."""
+        """A parameter as data for JSON."""
         value = getattr(self, name)
         if name == "init" and value is not None:
             fitted = getattr(self, "init_", None)
@@ -106,7 +111,7 @@ class SavedEstimator:
         return None if init is None else STORED if _is_ours(init) else {"init": "given", "what": describe(init)}
 
     def _fitted_data(self) -> dict[str, Any]:
-        """What a fit leaves behind besides the model, as plain data."""
+        """Results of the fit besides the model, as plain data."""
         return {
             "constraints": self._constraints,
             "early_stopping": self.do_early_stopping_,
@@ -116,27 +121,35 @@ class SavedEstimator:
             "provenance": self.provenance_,
         }
 
-    def _set_scores(self, scores: dict[str, dict[str, list[float]]]) -> None:
-        """By set and measure: before the first round, and after each."""
-        self._scores = scores
-        self.evals_result_ = {on: {name: list(values[1:]) for name, values in of.items()} for on, of in scores.items()}
+    def _store(self, result: FitResult) -> None:
+        raise NotImplementedError
 
-    def _set_fitted_data(self, data: dict[str, Any]) -> None:
-        """Take what `_fitted_data` gave; ValueError if it makes no sense."""
-        constraints, scores = data["constraints"], from_data(data["scores"])
-        if not _is_list(constraints, str) or len(constraints) != self.model_.schema.n_features:
+    def _set_fitted_data(self, data: dict[str, Any], model: Model, init: Any) -> None:
+        """Take what `_fitted_data` gave, for a model; ValueError if it makes no sense."""
+        texts, scores = data["constraints"], from_data(data["scores"])
+        if not _is_list(texts, str) or len(texts) != model.schema.n_features:
             raise ValueError("constraints must be texts, one for each column")
         if not isinstance(scores, dict) or not all(isinstance(of, dict) for of in scores.values()):
             raise ValueError("scores must be named")
         ends = [from_data(data[f"{part}_score"]) for part in ("train", "validation")]
         if not all(_is_list(values, float, int) for values in [*ends, *(values for of in scores.values() for values in of.values())]):
             raise ValueError("scores must be numbers")
-        self._constraints, self.do_early_stopping_ = constraints, data.get("early_stopping") is True
-        self.provenance_ = data["provenance"]
-        if not isinstance(self.provenance_, dict) or not all(type(value) in (str, int) for value in self.provenance_.values()):
+        provenance = data["provenance"]
+        if not isinstance(provenance, dict) or not all(type(value) in (str, int) for value in provenance.values()):
             raise ValueError("provenance must be text and whole numbers")
-        self._set_scores(scores)
-        self.train_score_, self.validation_score_ = (np.array(values, dtype=np.float64) for values in ends)
+        train_score, validation_score = (np.array(values, dtype=np.float64) for values in ends)
+        self._store(
+            FitResult(
+                model,
+                init=init,
+                constraints=texts,
+                stops=data.get("early_stopping") is True,
+                scores=scores,
+                train_score=train_score,
+                validation_score=validation_score,
+                provenance=provenance,
+            )
+        )
 
 
 def _is_list(value: Any, *kinds: type) -> bool:
@@ -152,13 +165,21 @@ def _bytes_of(init: Any, stacklevel: int, depth: int) -> bytes:
 
 
 def unfitted_data(estimator: Any) -> dict[str, Any]:
-    """An estimator of ours without its fit: its class and parameters."""
+    """Class and parameters of an estimator."""
     name = next(own.__name__ for own in type(estimator).__mro__ if "_parameters" in vars(own))
     return {"class": name, "parameters": {key: estimator._to_data(key) for key in estimator._parameters if key not in OF_THE_MACHINE}}
 
 
+def read_path(path: Path, init: Any = None) -> Any:
+    """Estimator or model of a file."""
+    try:
+        return read(disk.read(path), CLASSES, init)
+    except ModelFormatError as error:
+        raise ModelFormatError(f"{os.fspath(path)}: {error}") from None
+
+
 def read(data: bytes | np.ndarray, classes: dict[str, type], init: Any, depth: int = 0) -> Any:
-    """What a file holds: an estimator of these classes, or a model alone."""
+    """Content of a file: an estimator of these classes, or a model."""
     return read_parts(*file.unpack(data), classes, init, depth)
 
 
@@ -179,12 +200,10 @@ def read_estimator(
     start = _read_init(arrays, data.get("init"), classes, init, depth)
     try:
         estimator = read_unfitted(data, classes, start, depth)
-        estimator.model_, estimator.init_ = Model.from_parts(arrays, about), start
-        note_names(estimator, estimator.model_.schema)
         fitted = data.get("fitted")
         if not isinstance(fitted, dict):
-            raise ValueError("what the fit left is not described")
-        estimator._set_fitted_data(fitted)
+            raise ValueError("the result of the fit is not described")
+        estimator._set_fitted_data(fitted, Model.from_parts(arrays, about), start)
     except (ValueError, TypeError, KeyError) as error:
         if isinstance(error, ModelFormatError):
             raise
@@ -193,7 +212,7 @@ def read_estimator(
 
 
 def _read_init(arrays: dict[str, np.ndarray], data: Any, classes: dict[str, type], given: Any, depth: int) -> Any:
-    """What predictions start from."""
+    """Estimator or model of the initial raw predictions."""
     if data == STORED and "init" in arrays:
         if depth >= DEEPEST:
             raise ModelFormatError(f"damaged Sapwood model: more than {DEEPEST} estimators that start from each other")
@@ -233,11 +252,11 @@ def read_unfitted(data: dict[str, Any], classes: dict[str, type], start: Any, de
     return cls(**values)
 
 
-def _check(values: dict[str, Any], known: dict[str, config.Parameter], name: str) -> None:
+def _check(values: dict[str, Any], known: dict[str, Parameter], name: str) -> None:
     """As `fit` would, so that nothing stands where predictions need something else."""
-    checked = {key: value for key, value in config.changed(known, values).items() if not isinstance(value, Unsaved)}
+    checked = {key: value for key, value in changed(known, values).items() if not isinstance(value, Unsaved)}
     loss = checked.get("loss")
     if isinstance(loss, str) and is_name(loss):  # it may be registered elsewhere
         del checked["loss"]
-    validate_parameter_constraints(config.constraints(known), checked, name)
+    validate_parameter_constraints(constraints(known), checked, name)
     resolve.missing_values(values.get("missing"))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sapwood.callbacks import Callback, Round
+from sapwood.estimators.fit_result import FitResult
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -20,8 +22,12 @@ except ImportError:
 class ScikitCallbacks(Callback):
     """Pass each round on to the callbacks that `estimator.set_callbacks` was given, or that a search handed down."""
 
-    def __init__(self, estimator: Any, X: Any, y: Any) -> None:
-        self.estimator, self.data = estimator, {"estimator": estimator, "X": X, "y": y}
+    estimator: Any
+    data: dict[str, Any]
+    result: FitResult
+
+    def __init__(self, estimator: Any, X: Any, y: Any, result: FitResult) -> None:
+        self.estimator, self.data, self.result = estimator, {"estimator": estimator, "X": X, "y": y}, result
         self.fit_task: Any = None
 
     @staticmethod
@@ -33,17 +39,16 @@ class ScikitCallbacks(Callback):
         self.fit_task.call_on_fit_task_begin(**self.data)
 
     def before_round(self, state: Round) -> None:
-        self.round_task = self.fit_task.subcontext(task_name="round")
+        self.round_task: Any = self.fit_task.subcontext(task_name="round")
         self.round_task.call_on_fit_task_begin(**self.data)
 
     def after_round(self, state: Round) -> bool:
-        return self.round_task.call_on_fit_task_end(**self.data, reconstruction_attributes=lambda: so_far(state))
+        return self.round_task.call_on_fit_task_end(**self.data, reconstruction_attributes=lambda: self._so_far(state))
 
     def after_training(self, state: Round) -> None:
         if self.fit_task is not None:
-            self.fit_task.call_on_fit_task_end(**self.data, reconstruction_attributes=lambda: so_far(state))
+            self.fit_task.call_on_fit_task_end(**self.data, reconstruction_attributes=lambda: self._so_far(state))
 
-
-def so_far(state: Round) -> dict[str, Any]:
-    """What makes an estimator predict as if training had ended here."""
-    return {"model_": state.model.copy()}
+    def _so_far(self, state: Round) -> dict[str, Any]:
+        """Attributes that make the estimator predict as if training had ended here."""
+        return self.estimator._fitted_attributes(replace(self.result, model=state.model.copy()))

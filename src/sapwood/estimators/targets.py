@@ -1,31 +1,80 @@
-"""What a classifier's y may be: labels, several labels at once, or a share of each class."""
+"""Targets of a fit: numbers, relevances, class labels, sets of labels, or probabilities of classes."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.validation import check_array
 
-from sapwood.data.checks import check_finite, check_labels, check_length, read_labels, refuse_mask, shape_of
+from sapwood.data.checks import check_finite, check_labels, check_length, check_numbers, read_labels, refuse_mask, shape_of
 from sapwood.losses import MORE_CLASSES, SOFT_LABELS, TWO_CLASSES, Loss
 from sapwood.losses.multilabel import MultiLabelLoss
 from sapwood.losses.registry import find_loss
+from sapwood.runtime.execution import Execution
+from sapwood.training.boosting import Rows
 
 MANY_ROWS = 20  # above which as many classes as rows are a mistake
-SUM_TOLERANCE = 1e-6  # what the shares of a row may miss one by
+SUM_TOLERANCE = 1e-6  # by which the probabilities of a row may miss 1
+PSEUDO_COUNT = 0.5  # rows of a class without rows: log(0) is undefined
 
 
-class ClassLabels:
-    """One label a row, of any kind.
+class Targets:
+    """Targets as the training rows have them: those of evaluation sets must be of the same kind."""
+
+    has_strata: ClassVar[bool] = False  # whether they are classes that a split should have the same proportions of
+
+    def encode(self, y: Any, n_rows: int, name: str) -> np.ndarray:
+        """Targets as the loss has them; the first axis is rows."""
+        raise NotImplementedError
+
+    def decode(self, encoded: np.ndarray) -> np.ndarray:
+        """Targets as the user gave them."""
+        return encoded
+
+    def base_score(self, rows: Rows, loss: Loss, execution: Execution) -> np.ndarray:
+        """(n_outputs,) float64: the constant that training starts from."""
+        return loss.start(rows.y, rows.weight, rows.offset, execution)
+
+
+class Numbers(Targets):
+    """Numbers, or what else the loss of a regressor reads: times until an event, several columns."""
+
+    single: Loss
+    whole: Loss
+
+    def __init__(self, n_columns: int, single: Loss, whole: Loss) -> None:
+        self.n_columns = n_columns
+        self.single, self.whole = single, whole  # losses of one column of targets, and of all
+
+    def encode(self, y: Any, n_rows: int, name: str) -> np.ndarray:
+        y = self.single.read_targets(y, n_rows, name)
+        n_columns = y.size // max(1, len(y))
+        if n_columns != self.n_columns:
+            raise ValueError(f"{name} has {n_columns} column(s), but y has {self.n_columns}")
+        return y
+
+
+class Relevances(Targets):
+    """Relevance of each row for its query."""
+
+    def encode(self, y: Any, n_rows: int, name: str) -> np.ndarray:
+        return check_numbers(y, n_rows, name)
+
+
+class ClassLabels(Targets):
+    """One label a row, of any type.
 
     The life of such an object: `of(y)` for the training targets; `encode` for those and others; `make_loss`; then from raw predictions,
-    (n_rows, n_outputs), to what users see.
+    (n_rows, n_outputs), to labels and probabilities.
     """
 
+    table: dict[str, type[Loss]]
+    more: dict[str, type[Loss]]
     table, more = TWO_CLASSES, MORE_CLASSES
+    has_strata = True
 
     def __init__(self, classes: np.ndarray) -> None:
         self.classes = classes
@@ -47,7 +96,6 @@ class ClassLabels:
         return "logit" if self.n_outputs == 1 else "softmax"
 
     def encode(self, y: Any, n_rows: int, name: str) -> np.ndarray:
-        """Targets as the loss has them; the first axis is rows."""
         y = read_labels(y, n_rows, name)
         codes = np.searchsorted(self.classes, y) if y.dtype == self.classes.dtype else None
         if codes is None or not (self.classes.take(codes, mode="clip") == y).all():
@@ -58,7 +106,6 @@ class ClassLabels:
         return codes.astype(np.float64)
 
     def decode(self, encoded: np.ndarray) -> np.ndarray:
-        """Targets as the user gave them."""
         return self.classes[encoded.astype(np.intp)]
 
     def make_loss(self, choice: Any, settings: Any) -> Loss:
@@ -73,6 +120,22 @@ class ClassLabels:
                 f"BoostingClassifier needs {self.n_outputs} and {link!r}"
             )
         return loss
+
+    def base_score(self, rows: Rows, loss: Loss, execution: Execution) -> np.ndarray:
+        """As for other targets; a class without rows gets a pseudo-count."""
+        absent = self._absent(rows)
+        if not len(absent):
+            return super().base_score(rows, loss, execution)
+        y, count = np.append(rows.y, absent), np.full(len(absent), PSEUDO_COUNT)
+        weight = np.append(np.ones(len(rows.y)) if rows.weight is None else rows.weight, count)
+        offset = None if rows.offset is None else np.hstack([rows.offset, np.zeros((loss.n_outputs, len(absent)))])
+        return loss.start(y, weight, offset, execution)
+
+    def _absent(self, rows: Rows) -> np.ndarray:
+        """Codes of the classes without rows."""
+        if not self.has_strata or len(self.classes) == 1:
+            return np.array([], dtype=np.intp)
+        return np.flatnonzero(np.bincount(rows.y.astype(np.intp), minlength=len(self.classes)) == 0)
 
     def most_probable(self, raw: np.ndarray) -> np.ndarray:
         if len(self.classes) <= 2:
@@ -96,6 +159,8 @@ class ClassLabels:
 
 class MultiLabels(ClassLabels):
     """Any number of labels a row: y is (n_rows, n_labels) of zeros and ones, and each label is a yes or no of its own."""
+
+    has_strata = False
 
     @classmethod
     def of(cls, y: Any, n_rows: int) -> MultiLabels:
@@ -131,9 +196,10 @@ class MultiLabels(ClassLabels):
 
 
 class SoftLabels(ClassLabels):
-    """The probability of each class for each row: y is (n_rows, n_classes), and the rows sum up to one."""
+    """Probabilities of the classes for each row: y is (n_rows, n_classes), and the rows add up to 1."""
 
     more = SOFT_LABELS
+    has_strata = False
 
     @classmethod
     def of(cls, y: Any, n_rows: int) -> SoftLabels:
@@ -141,31 +207,31 @@ class SoftLabels(ClassLabels):
         return cls(np.arange(shape_of(y)[1]) if names is None else np.array(list(names)))
 
     def encode(self, y: Any, n_rows: int, name: str) -> np.ndarray:
-        shares = _matrix(y, n_rows, name, len(self.classes))
-        wrong = (shares < 0).any(axis=1) | (np.abs(shares.sum(axis=1) - 1) > SUM_TOLERANCE)
+        probabilities = _matrix(y, n_rows, name, len(self.classes))
+        wrong = (probabilities < 0).any(axis=1) | (np.abs(probabilities.sum(axis=1) - 1) > SUM_TOLERANCE)
         if wrong.any():
             row = int(np.argmax(wrong))
             raise ValueError(
-                f"{name} as a matrix must be labels (0 or 1), or shares of classes from 0 to 1 whose rows sum up to 1; "
-                f"got {shares[row].tolist()} in row {row}"
+                f"{name} as a matrix must be labels (0 or 1), or probabilities of classes whose rows add up to 1; "
+                f"got {probabilities[row].tolist()} in row {row}"
             )
-        return shares[:, 1].copy() if self.n_outputs == 1 else shares
+        return probabilities[:, 1].copy() if self.n_outputs == 1 else probabilities
 
     def decode(self, encoded: np.ndarray) -> np.ndarray:
         return encoded if encoded.ndim == 2 else np.column_stack([1 - encoded, encoded])
 
     def row_weights(self, class_weight: Any, encoded: np.ndarray) -> np.ndarray:
-        shares = self.decode(encoded)
+        probabilities = self.decode(encoded)
         if class_weight == "balanced":
-            return shares @ (len(shares) / (len(self.classes) * shares.sum(axis=0)))
+            return probabilities @ (len(probabilities) / (len(self.classes) * probabilities.sum(axis=0)))
         unknown = set(class_weight) - set(self.classes.tolist())
         if unknown:
             raise ValueError(f"class_weight has classes that y does not have: {sorted(unknown, key=str)[:5]}")
-        return shares @ np.array([class_weight.get(label, 1.0) for label in self.classes.tolist()])
+        return probabilities @ np.array([class_weight.get(label, 1.0) for label in self.classes.tolist()])
 
 
 def read_classes(y: Any, n_rows: int) -> ClassLabels:
-    """What kind of target this is."""
+    """Kind of a classifier's targets, and its classes."""
     shape = shape_of(y)
     if len(shape) == 2 and shape[1] > 1:
         return (MultiLabels if is_indicator(_matrix(y, n_rows, "y")) else SoftLabels).of(y, n_rows)
@@ -191,6 +257,8 @@ def _matrix(y: Any, n_rows: int, name: str, n_columns: int | None = None) -> np.
 
 class ProbabilitySums(ClassLabels):
     """One label a row, where trees add up probabilities themselves: models of other libraries, such as forests."""
+
+    has_strata = False
 
     @property
     def n_outputs(self) -> int:

@@ -1,4 +1,4 @@
-"""Values of parameters as plain data, and back: what a file can hold of them.
+"""Values of parameters as plain data, and back, for files.
 
 Text, bools, None, finite numbers and lists are themselves in JSON. Anything else is an object of one entry, whose name says what it is.
 """
@@ -92,7 +92,7 @@ def array_to_data(array: np.ndarray) -> dict[str, Any]:
 
 
 def from_data(data: Any, depth: int = 0) -> Any:
-    """What `to_data` made data of; ValueError for anything else."""
+    """Value from the output of `to_data`; ValueError for anything else."""
     if depth > DEEPEST:
         raise ValueError("a parameter is too deep")
     if isinstance(data, list):
@@ -154,6 +154,6 @@ READERS: dict[str, Callable[[Any, int], Any]] = {
 
 
 def describe(value: Any) -> str:
-    """What a value is, for people, without an address in memory: the same in every process."""
+    """Description of a value in words, without its address in memory: the same in every process."""
     name = getattr(value, "__qualname__", None)
     return f"{type(value).__name__} {name}" if isinstance(name, str) else f"an object of {type(value).__qualname__}"

@@ -1,4 +1,4 @@
-"""What an estimator goes on from, where `fit`, `partial_fit` or `refit` is asked to."""
+"""Models that `fit`, `partial_fit` and `refit` continue."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood.estimators.saving import SavedEstimator
+from sapwood.estimators.saving import SavedEstimator, read_path
 from sapwood.model import Model
 from sapwood.training.refit import Refit
 from sapwood.training.warm_start import WarmStart
@@ -18,19 +18,17 @@ if TYPE_CHECKING:
 
 
 def warm_start_of_fit(estimator: BaseBoosting, init_model: Any) -> WarmStart:
-    """Nothing, the estimator's own model where it starts warm, or what it is given."""
+    """Nothing, the estimator's own model with `warm_start`, or the model that it is given."""
     how = "warm_start" if estimator.warm_start else ""
     warm = bool(how) and hasattr(estimator, "model_")
     if init_model is None:
-        return WarmStart(how, estimator.model_, **_known(estimator)) if warm else WarmStart(how)
+        return WarmStart(how, estimator.model_, **_known(estimator), scores=estimator._scores) if warm else WarmStart(how)
     if warm:
-        raise ValueError("init_model and warm_start=True do not go together: both say what to go on from")
+        raise ValueError("init_model cannot be combined with warm_start=True: both name a model to continue; leave one of them out")
     if estimator.init is not None:
-        raise ValueError("init_model and init do not go together: raw predictions start where those of init_model do")
+        raise ValueError("init_model cannot be combined with init: the initial raw predictions are those of init_model; leave init out")
     if isinstance(init_model, str | PathLike):
-        from sapwood.estimators.loading import load  # which knows all estimators
-
-        init_model = load(init_model)
+        init_model = read_path(init_model)
     if isinstance(init_model, Model):
         return WarmStart("init_model", _used(init_model), more_rounds=True)
     if not isinstance(init_model, SavedEstimator) or init_model._parameters is not estimator._parameters:
@@ -40,7 +38,7 @@ def warm_start_of_fit(estimator: BaseBoosting, init_model: Any) -> WarmStart:
 
 
 def warm_start_of_partial_fit(estimator: BaseBoosting) -> WarmStart:
-    """What `partial_fit` goes on from."""
+    """The estimator's own model, if there is one."""
     if not hasattr(estimator, "model_"):
         return WarmStart("partial_fit")
     return WarmStart("partial_fit", _used(estimator.model_), more_rounds=True, new_rows=True, **_known(estimator))
@@ -52,15 +50,15 @@ def warm_start_of_refit(estimator: BaseBoosting, decay: float) -> Refit:
     if isinstance(decay, bool) or not isinstance(decay, Real) or not 0 <= decay <= 1:
         raise ValueError(f"decay must be a number from 0 to 1; got {decay!r}")
     if estimator.boosting == "dart":
-        raise ValueError("boosting='dart' and refit do not go together: the values that trees were grown with are not kept")
+        raise ValueError("boosting='dart' cannot be combined with refit: the leaf values before dropout are not kept; fit a new model")
     return Refit("refit", _used(estimator.model_), new_rows=True, decay=float(decay), **_known(estimator))
 
 
 def _used(model: Model) -> Model:
-    """The rounds that it predicts with."""
+    """Rounds that prediction uses."""
     return model[: model.n_rounds_used]
 
 
 def _known(estimator: Any) -> dict[str, Any]:
-    """What the fit before left besides the trees."""
+    """Results of the previous fit besides the trees."""
     return {"targets": estimator._known_targets, "init": estimator.init_, "data": estimator._digest}

@@ -45,8 +45,18 @@ def build_model(
     built = [_tree(t, tree, binning, feature_of) for t, tree in enumerate(trees)]
     for own in () if shared else built:
         own.leaves = own.leaves.output(0)
-    model = Model(binning, base_score.astype(np.float64), loss, link, built, shared, type(built[0].leaves))
-    model.schema, model.encoding, model.best_round = schema, Encoding(schema.n_features, lookups), best_round
+    model = Model(
+        binning,
+        base_score.astype(np.float64),
+        loss,
+        link,
+        built,
+        shared,
+        leaf_model=type(built[0].leaves),
+        schema=schema,
+        encoding=Encoding(schema.n_features, lookups),
+    )
+    model.best_round = best_round
     return model
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor
-from sapwood.estimators.tables import note_names
+from sapwood.estimators.fit_result import FitResult
 from sapwood.estimators.targets import ClassLabels
 from sapwood.losses import MORE_CLASSES, RANKING, REGRESSION, TWO_CLASSES
 from sapwood.model import Model
@@ -43,13 +43,8 @@ def as_ranker(model: Model, source: str, **parameters: Any) -> BoostingRanker:
 
 def _estimator(estimator: Any, model: Model, source: str) -> Any:
     """With all that a fit leaves behind. `source` is the library that the model comes from."""
-    estimator.model_ = model
-    estimator.init_ = None
-    # Of the data that decided on the model nothing is known; the model itself stands for them.
-    estimator.provenance_ = {"sapwood": __version__, "imported from": source, "data": hashlib.sha256(model.to_bytes()).hexdigest()}
-    note_names(estimator, model.schema)
-    estimator._constraints = [""] * model.schema.n_features
-    estimator.do_early_stopping_ = False
-    estimator._set_scores({})
-    estimator.train_score_ = estimator.validation_score_ = np.array([])
+    # The data that decided on the model are not known; the model itself stands for them.
+    provenance: dict[str, str | int] = {"sapwood": __version__, "imported from": source}
+    provenance["data"] = hashlib.sha256(model.to_bytes()).hexdigest()
+    estimator._store(FitResult(model, constraints=[""] * model.schema.n_features, provenance=provenance))
     return estimator

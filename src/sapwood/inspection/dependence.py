@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood.data.columns import Kind, Name
+from sapwood.data.reading import read_table
 from sapwood.data.tables import ArrayTable
-from sapwood.estimators.tables import table_like
 from sapwood.inspection.recursion import expected_raw, torn_feature
 from sapwood.runtime.execution import Execution, local_execution
 
@@ -81,7 +81,7 @@ def partial_dependence(
         if choice not in known:
             raise ValueError(f"{name}={choice!r} is unknown; choose from {', '.join(known)}")
     model = estimator.model_
-    table, execution = table_like(estimator, X, model.schema), local_execution(estimator.n_jobs)
+    table, execution = read_table(X, model.schema, type(estimator).__name__), local_execution(estimator.n_jobs)
     chosen = [find_feature(model.schema, one) for one in ([features] if isinstance(features, Name) else features)]
     raw = raw or model.link == "identity"
     if method == "recursion" and (kind != "average" or not raw):

@@ -82,9 +82,9 @@ class Loss:
     rowwise = True
     survival = False
     bounds: tuple[float, float] | None = None
-    least_hessian = 0.0
-    max_step = math.inf
-    n_outputs = 1
+    least_hessian: float = 0.0
+    max_step: float = math.inf
+    n_outputs: int = 1
     _kept: np.ndarray | None = None
 
     def __init__(self, n_outputs: int = 1) -> None:

@@ -63,13 +63,17 @@ class TreeExplainer:
         ("path-dependent")
     """
 
+    kernel: None
+
     def __init__(self, model: Model, n_rounds: int | None = None, background: Table | None = None) -> None:
         self.model = model
-        self.n_trees = (model.n_rounds_used if n_rounds is None else n_rounds) * model.trees_per_round
+        self.n_trees: int = (model.n_rounds_used if n_rounds is None else n_rounds) * model.trees_per_round
         columns = [model.encoding.columns_of(f) for f in range(model.n_features)]
-        self.players = [(c,) for c in range(model.encoding.n_columns)] + sorted({own for own in columns if len(own) > 1})
+        self.players: list[tuple[int, ...]] = [(c,) for c in range(model.encoding.n_columns)] + sorted(
+            {own for own in columns if len(own) > 1}
+        )
         player = np.array([self.players.index(own) for own in columns], dtype=np.int32)
-        self.background = None if background is None else self._dense(background, slice(0, background.n_rows))
+        self.background: np.ndarray | None = None if background is None else self._dense(background, slice(0, background.n_rows))
         self.kernel = None
         if model.n_trees:
             self.kernel = kernels.Explainer(model.scorer(), model.arrays()["count"], player, len(self.players))

@@ -33,8 +33,16 @@ def merge_models(models: Sequence[Model], weights: Sequence[float]) -> Model:
     binning = _joined_binning(models, places, encoding)
     shared = first.shared if all(model.shared == first.shared for model in models) else 1
     parts = [weight * model.base_score for model, weight in zip(models, weights, strict=True)]
-    merged = Model(binning, sum(parts[1:], parts[0]), first.loss, first.link, shared=shared, leaf_model=first.leaf_model)
-    merged.schema, merged.encoding = schema, encoding
+    merged = Model(
+        binning,
+        sum(parts[1:], parts[0]),
+        first.loss,
+        first.link,
+        shared=shared,
+        leaf_model=first.leaf_model,
+        schema=schema,
+        encoding=encoding,
+    )
     for model, weight, place in zip(models, weights, places, strict=True):
         merged.trees += [_moved_tree(tree, weight, place, binning) for tree in model.trees]
     return merged

@@ -44,11 +44,14 @@ class Model:
         link: str,
         trees: list[Tree] | None = None,
         shared: int = 0,
+        *,
         leaf_model: type[LeafModel] = ConstantLeaves,
+        schema: Schema | None = None,
+        encoding: Encoding | None = None,
     ) -> None:
         self.binning = binning
-        self.schema = Schema(binning.n_features)
-        self.encoding = Encoding(binning.n_features)
+        self.schema: Schema = schema or Schema(binning.n_features)
+        self.encoding: Encoding = encoding or Encoding(binning.n_features)
         self.base_score = base_score  # (n_outputs,) float64
         self.loss = loss
         self.link = link
@@ -331,13 +334,12 @@ class Model:
         """From parts that were checked."""
         kinds = arrays["kinds"] if arrays["kinds"].any() else None
         binning = Binning.of_arrays(arrays["cuts"], arrays["cuts_begin"], kinds)
-        leaf_model = file.leaf_model_of(about)
-        model = cls(binning, arrays["base_score"], about["loss"], about["link"], shared=about["shared"], leaf_model=leaf_model)
+        leaf_model, encoding = file.leaf_model_of(about), Encoding.from_data(about["encoding"], arrays, binning.n_features)
+        schema = Schema.from_json(about["features"], encoding.n_columns)
+        made = {"shared": about["shared"], "leaf_model": leaf_model, "schema": schema, "encoding": encoding.on(schema)}
+        model = cls(binning, arrays["base_score"], about["loss"], about["link"], **made)
         model._nodes = {name: arrays[name] for name in ("begin", *Tree.names(), *leaf_model.dtypes, "sets")}
         model.best_round = about["best_round"]
-        model.encoding = Encoding.from_data(about["encoding"], arrays, binning.n_features)
-        model.schema = Schema.from_json(about["features"], model.encoding.n_columns)
-        model.encoding = model.encoding.on(model.schema)
         return model
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The columns of a table as users speak of them: by name, position, type, or a function that picks them."""
+"""Selection of columns by name, position, dtype or callable."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from sapwood.data.frames import open_frame
+from sapwood.data.reading import Source
 
 SEPARATOR = "__"  # between the names of a transformer and of a column, in scikit-learn's pipelines
-SAYS = {  # what a FeatureSpec says of a column, and the parameter that it stands for
+SAYS = {  # settings of a FeatureSpec, and the parameters that they stand for
     "categorical": "categorical_features",
     "encoding": "categorical_encoding",
     "monotonic": "monotonic_cst",
@@ -38,15 +38,16 @@ TYPES: dict[Any, Callable[[Any], bool]] = {
 
 
 class FeatureSpec:
-    """All that is to be said of a table's columns, in one place, instead of one parameter for each.
+    """Settings of columns in one object, instead of one parameter for each setting.
 
     Parameters
     ----------
     columns : dict
-        From columns (by name, position, type or function, see `Features.positions`) to a dict of what is said of them: `categorical`
-        (True), `encoding`, `monotonic`, `weight`, `max_bins`, `cut_points`.
-    interactions : list of lists of columns, "pairwise" or "no_interactions", optional
-        See `interaction_cst`.
+        From columns, by name, position, dtype or callable, to a dict of settings: `categorical` (True), `encoding`, `monotonic`, `weight`,
+        `max_bins`, `cut_points`. They mean the same as `categorical_features`, `categorical_encoding`, `monotonic_cst`,
+        `feature_weights`, `max_bins` and `cut_points` of the estimators.
+    interactions : list of lists of columns, "pairwise", "no_interactions" or None, default=None
+        As `interaction_cst` of the estimators.
 
     Examples
     --------
@@ -62,8 +63,10 @@ class FeatureSpec:
         for column, said in columns.items():
             unknown = sorted(set(said) - set(SAYS), key=str) if isinstance(said, Mapping) else [said]
             if unknown:
-                raise ValueError(f"FeatureSpec says {unknown[0]!r} of the column {column!r}; it can say {', '.join(SAYS)}")
-        self.columns = {column: dict(said) for column, said in columns.items()}
+                raise ValueError(
+                    f"FeatureSpec has an unknown setting {unknown[0]!r} of the column {column!r}; choose from {', '.join(SAYS)}"
+                )
+        self.columns: dict[Any, dict[str, Any]] = {column: dict(said) for column, said in columns.items()}
         self.interactions = interactions
 
     def __repr__(self) -> str:
@@ -73,10 +76,8 @@ class FeatureSpec:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, FeatureSpec) and vars(self) == vars(other)
 
-    __hash__ = None  # type: ignore[assignment]
-
     def of(self, parameter: str) -> Any:
-        """What it says in place of a parameter; None if nothing."""
+        """Value in place of a parameter; None if there is none."""
         if parameter == "interaction_cst":
             return self.interactions
         word = next(word for word, name in SAYS.items() if name == parameter)
@@ -87,16 +88,16 @@ class FeatureSpec:
 
 
 class Features:
-    """The features of a table: how many, their names if it had any, the table itself, and a FeatureSpec."""
+    """Columns of a table: their number, their names if it has any, the table itself, and a FeatureSpec."""
 
     def __init__(self, n_features: int, names: Sequence[str | int] | None = None, X: Any = None, spec: FeatureSpec | None = None) -> None:
         self.n_features = n_features
-        self.names = None if names is None else [str(name) for name in names]
-        self.X = X
+        self.names: list[str] | None = None if names is None else [str(name) for name in names]
+        self.source: Source | None = None if X is None else Source.of(X)
         self.spec = spec
 
     def said(self, parameter: str, value: Any) -> Any:
-        """A parameter's value, or what the spec says in its place."""
+        """Value of a parameter, or the setting of the spec in its place."""
         if isinstance(value, FeatureSpec):
             return value.of(parameter)
         by_spec = None if self.spec is None else self.spec.of(parameter)
@@ -104,21 +105,21 @@ class Features:
             return value
         if value is None or (isinstance(value, str) and value in DEFAULTS) or (parameter == "max_bins" and isinstance(value, Integral)):
             return by_spec
-        raise ValueError(f"{parameter} is given, and feature_spec says something of it, too: say it in one place")
+        raise ValueError(f"{parameter} cannot be combined with the same setting in feature_spec: give it in one place")
 
     def positions(self, columns: Any, parameter: str) -> list[int]:
-        """Where columns are: given by name or position, by type, by a function of the table that gives any of these (such as
-        scikit-learn's `make_column_selector`), by a mask, or by a list of these."""
+        """Positions of columns, given by name, position, dtype, boolean mask, a callable of the table that returns any of these (such as
+        scikit-learn's `make_column_selector`), or a list of these."""
         if isinstance(columns, str | Integral) and not isinstance(columns, bool):
             return [self.position(columns, parameter)]
         if isinstance(columns, type) or hasattr(columns, "is_numeric") or isinstance(columns, np.dtype) or _is_dtype(columns):
             return self._of_type(columns, parameter)
         if callable(columns):
-            return self.positions(columns(self.X), parameter)
+            return self.positions(columns(None if self.source is None else self.source.X), parameter)
         if isinstance(columns, slice):
             return list(range(self.n_features))[columns]
         if not isinstance(columns, Iterable):
-            raise ValueError(f"{parameter} must give features by name, position, type or function; got {columns!r}")
+            raise ValueError(f"{parameter} must select columns by name, position, dtype or callable; got {columns!r}")
         given = list(columns)
         if given and all(isinstance(one, bool | np.bool_) for one in given):
             if len(given) != self.n_features:
@@ -127,7 +128,7 @@ class Features:
         return sorted({at for one in given for at in self.positions(one, parameter)})
 
     def position(self, feature: Any, parameter: str) -> int:
-        """Where a feature is, given by name or by position. Behind a pipeline, `cat__color` answers to `color`, too."""
+        """Position of a column, given by name or position. A name also matches a column with a pipeline's prefix: `color`, `cat__color`."""
         if isinstance(feature, str):
             if self.names is None:
                 raise ValueError(f"{parameter} names the feature {feature!r}, but X had no column names: give its position")
@@ -141,15 +142,15 @@ class Features:
                 raise ValueError(f"{parameter} names the feature {feature!r}, which X does not have; its columns are {self._columns()}")
             return ends[0]
         if not isinstance(feature, Integral) or isinstance(feature, bool):
-            raise ValueError(f"{parameter} must give features by name or by position; got {feature!r}")
+            raise ValueError(f"{parameter} must select columns by name or position; got {feature!r}")
         if not 0 <= int(feature) < self.n_features:
             raise ValueError(f"{parameter} gives the feature {feature}, but X has {self.n_features} features: 0 to {self.n_features - 1}")
         return int(feature)
 
     def _of_type(self, wanted: Any, parameter: str) -> list[int]:
-        frame = None if self.X is None else open_frame(self.X)
+        frame = None if self.source is None else self.source.frame
         if frame is None:
-            raise ValueError(f"{parameter} gives the type {wanted!r}, but X is no data frame, whose columns have types: give positions")
+            raise ValueError(f"{parameter} gives the dtype {wanted!r}, but X is not a data frame: give positions")
         if wanted in TYPES:
             return [at for at, series in enumerate(frame.iter_columns()) if TYPES[wanted](series.dtype)]
         found = []
@@ -166,5 +167,5 @@ class Features:
 
 
 def _is_dtype(value: Any) -> bool:
-    """Whether it is a type of pandas, polars or pyarrow."""
+    """Whether it is a dtype of pandas, polars or pyarrow."""
     return type(value).__module__.split(".")[0] in ("pandas", "polars", "pyarrow", "narwhals") and not callable(value)

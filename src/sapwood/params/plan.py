@@ -1,19 +1,25 @@
-"""From an estimator's parameters to how trees grow: rules, samples, modes, strategies."""
+"""Plan of a fit: all parameters, resolved once for the columns, the loss and the warm start of this fit."""
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from sapwood.data.binning import Binning
+from sapwood.data.columns import Schema
 from sapwood.encoding.encoding import Encoding
 from sapwood.losses import Loss
 from sapwood.losses.ranking import RankingLoss
-from sapwood.params import resolve
-from sapwood.params.resolve import Features
+from sapwood.params.binning_plan import BinningPlan
+from sapwood.params.column_plan import ColumnPlan
+from sapwood.params.columns import Features
+from sapwood.params.encoding_plan import EncodingPlan
+from sapwood.params.signatures import CommonParameters
 from sapwood.runtime import kernels
 from sapwood.sampling.rows import BayesianBootstrap, MinimalVariance, OneSide, RowSampler, Stratified, Uniform, WholeQueries
+from sapwood.training.boosting import TrainingPlan
 from sapwood.training.line_search import STEPS, Step
 from sapwood.training.modes import Dart, Forest, Mode
 from sapwood.training.multi_output import SharedTrees, TreePerOutput
@@ -29,156 +35,271 @@ MIN_HESSIAN = 1e-3  # of a leaf, for every loss
 MANY_ROWS = 10_000  # from here on several shared trees a round do not overfit
 
 
-def make_tree_config(e: Any, features: Features, encoding: Encoding, loss: Loss, weight: np.ndarray | None) -> TreeConfig:
-    monotonic = resolve.monotonic(e.monotonic_cst, features)
-    if monotonic is not None and loss.n_outputs > 1:
-        raise ValueError(
-            f"monotonic_cst and loss={loss.name!r} do not go together: with more than two classes "
-            "the share of one may fall though its score rises"
-        )
-    if monotonic is not None and e.boosting == "ordered":
-        raise ValueError(
-            "boosting='ordered' and monotonic_cst do not go together: splits are taken back, and with them what bounds leaf values"
-        )
-    for part in encoding.parts.values() if monotonic is not None else ():
-        if monotonic is not None and monotonic[part.column]:
+@dataclass(frozen=True)
+class TreePlan:
+    """Growth of a tree: rules by column of the table, before its columns become features.
+
+    Attributes
+    ----------
+    rules : without what depends on features or weights
+    min_hessian : of a leaf; None for the default of the loss
+    least_hessian : default of the loss, for weights of 1
+    fractions : of the features, drawn for each node, level and tree
+    columns : constraints by column
+    """
+
+    rules: Rules
+    min_hessian: float | None
+    least_hessian: float
+    fractions: tuple[float, float, float]
+    grow_policy: str
+    learning_rate: float
+    max_leaves: int | None
+    max_depth: int | None
+    columns: ColumnPlan
+
+    @classmethod
+    def resolve(cls, p: CommonParameters, columns: ColumnPlan, loss: Loss) -> TreePlan:
+        monotonic = columns.monotonic is not None
+        neighbours = _check_monotonic(p, loss) if monotonic else False
+        if p.forced_splits is not None and p.grow_policy == "symmetric":
             raise ValueError(
-                f"monotonic_cst and datetime_features both name column {part.column}"
-                f"{'' if features.names is None else f', {features.names[part.column]!r}'}: calendar parts do not rise with the date"
+                "forced_splits cannot be combined with grow_policy='symmetric': a level has one split for all its nodes; "
+                "use grow_policy='depthwise'"
             )
-    neighbours = monotonic is not None and e.monotonic_method == "neighbours"
-    for name, clashes in ((f"grow_policy={e.grow_policy!r}", e.grow_policy != "leafwise"), ("forced_splits", e.forced_splits is not None)):
+        # Where values must keep an order, the bound of the final values must hold from the start.
+        max_step = p.max_step if p.max_step is not None else loss.max_step if monotonic else math.inf
+        rules = Rules(
+            min_samples_leaf=p.min_samples_leaf,
+            min_gain=p.min_gain,
+            l1=p.l1_regularization,
+            l2=p.l2_regularization,
+            max_step=max_step,
+            last_step=loss.max_step if p.max_step is None else math.inf,
+            path_smooth=p.path_smooth,
+            score_noise=p.score_noise,
+            extra_trees=bool(p.extra_trees),
+            neighbours=neighbours,
+            category_smooth=p.cat_smooth,
+            category_l2=p.cat_l2,
+            min_level_rows=p.min_samples_level,
+        )
+        return cls(
+            rules=rules,
+            min_hessian=p.min_hessian,
+            least_hessian=max(MIN_HESSIAN, loss.least_hessian * p.min_samples_leaf),
+            fractions=(p.max_features, p.max_features_level, p.max_features_tree),
+            grow_policy=p.grow_policy,
+            learning_rate=1 / p.max_iter if p.boosting == "forest" else p.learning_rate,
+            max_leaves=p.max_leaf_nodes,
+            max_depth=p.max_depth,
+            columns=columns,
+        )
+
+    def config(self, schema: Schema, encoding: Encoding, binning: Binning, weight: np.ndarray | None) -> TreeConfig:
+        """The same for the features that the columns became, their bins, and the weights of the training rows."""
+        monotonic, interactions, forced = self.columns.monotonic, self.columns.interactions, self.columns.forced
+        for part in encoding.parts.values() if monotonic is not None else ():
+            if monotonic is not None and monotonic[part.column]:
+                raise ValueError(
+                    f"monotonic_cst cannot be combined with datetime_features for column {schema.name(part.column)}: calendar parts do "
+                    "not increase with the date; leave one of them out"
+                )
+        if interactions is not None and not encoding.is_plain:
+            interactions = ByColumn(interactions, [encoding.columns_of(f) for f in range(encoding.n_features)], encoding.n_columns)
+        by_node, by_level, by_tree = self.fractions
+        features = FeaturePolicy(encoding.n_features, by_node=by_node, by_level=by_level, by_tree=by_tree, interactions=interactions)
+        rules = replace(
+            self.rules,
+            min_hessian=self.least_hessian * _weight_unit(weight) if self.min_hessian is None else self.min_hessian,
+            feature_weights=_spread(self.columns.weights, encoding),
+            monotonic=_spread(monotonic, encoding),
+        )
+        return TreeConfig(
+            frontier=FRONTIERS[self.grow_policy],
+            features=features,
+            rules=rules,
+            learning_rate=self.learning_rate,
+            max_leaves=self.max_leaves,
+            max_depth=self.max_depth,
+            forced=None if forced is None else forced.on(binning),
+            watch=METHODS["neighbours" if self.rules.neighbours else "basic"],
+        )
+
+
+@dataclass(frozen=True)
+class FitPlan:
+    """All parameters of a fit, resolved.
+
+    Attributes
+    ----------
+    n_rounds : of the model when training ends
+    columns, encoding, binning, trees : see their classes
+    sampler, mode, step, strategy : see `TrainingPlan`
+    """
+
+    n_rounds: int
+    loss: Loss
+    schema: Schema
+    columns: ColumnPlan
+    encoding: EncodingPlan
+    binning: BinningPlan
+    trees: TreePlan
+    sampler: RowSampler
+    mode: Mode
+    step: Step
+    strategy: TreePerOutput
+
+    def training(self, encoding: Encoding, binning: Binning, weight: np.ndarray | None, seed: int) -> TrainingPlan:
+        """The part that `train` needs, once encoding and bins are known."""
+        return TrainingPlan(
+            loss=self.loss,
+            tree=self.trees.config(self.schema, encoding, binning, weight),
+            n_rounds=self.n_rounds,
+            seed=seed,
+            sampler=self.sampler,
+            mode=self.mode,
+            step=self.step,
+            strategy=self.strategy,
+        )
+
+
+def make_plan(p: CommonParameters, features: Features, schema: Schema, loss: Loss, n_rows: int, start: WarmStart) -> FitPlan:
+    """Plan of a fit from checked parameters, the columns of its table, its loss, the number of its training rows and what it continues."""
+    strategy = start.strategy(make_strategy(p, loss, n_rows, start))
+    sampler, mode, step = make_row_sampler(p), make_mode(p, loss, start), make_step(p, loss)
+    columns = ColumnPlan.resolve(p, features)
+    columns.check_kinds(schema)
+    return FitPlan(
+        n_rounds=start.rounds(p.max_iter),
+        loss=loss,
+        schema=schema,
+        columns=columns,
+        encoding=EncodingPlan.resolve(p, features, schema, columns.max_bins),
+        binning=BinningPlan.resolve(p, columns),
+        trees=TreePlan.resolve(p, columns, loss),
+        sampler=sampler,
+        mode=mode,
+        step=step,
+        strategy=strategy,
+    )
+
+
+def _check_monotonic(p: CommonParameters, loss: Loss) -> bool:
+    """Whether leaf values are bounded by those of adjacent leaves; raises where monotonic constraints are not supported."""
+    if loss.n_outputs > 1:
+        raise ValueError(
+            f"monotonic_cst cannot be combined with loss={loss.name!r} of {loss.n_outputs} outputs: the probability of a class may fall "
+            "though its raw prediction rises; leave the constraints out"
+        )
+    if p.boosting == "ordered":
+        raise ValueError(
+            "boosting='ordered' cannot be combined with monotonic_cst: it removes splits, and with them the bounds of leaf values; "
+            "use boosting='plain'"
+        )
+    neighbours = p.monotonic_method == "neighbours"
+    for name, clashes in ((f"grow_policy={p.grow_policy!r}", p.grow_policy != "leafwise"), ("forced_splits", p.forced_splits is not None)):
         if neighbours and clashes:
-            raise ValueError(f"monotonic_method='neighbours' and {name} do not go together: use 'basic'")
-    if e.forced_splits is not None and e.grow_policy == "symmetric":
-        raise ValueError("forced_splits and grow_policy='symmetric' do not go together: a level has one split for all its nodes")
-    # Where values must keep an order, what bounds them in the end must bound them from the start.
-    max_step = e.max_step if e.max_step is not None else loss.max_step if monotonic is not None else math.inf
-    least = max(MIN_HESSIAN, loss.least_hessian * e.min_samples_leaf) * _weight_unit(weight)
-    rules = Rules(
-        min_samples_leaf=e.min_samples_leaf,
-        min_hessian=least if e.min_hessian is None else e.min_hessian,
-        min_gain=e.min_gain,
-        l1=e.l1_regularization,
-        l2=e.l2_regularization,
-        max_step=max_step,
-        last_step=loss.max_step if e.max_step is None else math.inf,
-        path_smooth=e.path_smooth,
-        score_noise=e.score_noise,
-        extra_trees=bool(e.extra_trees),
-        feature_weights=_spread(resolve.feature_weights(e.feature_weights, features), encoding),
-        monotonic=_spread(monotonic, encoding),
-        neighbours=neighbours,
-        category_smooth=e.cat_smooth,
-        category_l2=e.cat_l2,
-        min_level_rows=e.min_samples_level,
-    )
-    interactions = resolve.interactions(e.interaction_cst, features)
-    if interactions is not None and not encoding.is_plain:
-        interactions = ByColumn(interactions, [encoding.columns_of(f) for f in range(encoding.n_features)], encoding.n_columns)
-    return TreeConfig(
-        frontier=FRONTIERS[e.grow_policy],
-        features=FeaturePolicy(
-            encoding.n_features,
-            by_node=e.max_features,
-            by_level=e.max_features_level,
-            by_tree=e.max_features_tree,
-            interactions=interactions,
-        ),
-        rules=rules,
-        learning_rate=1 / e.max_iter if e.boosting == "forest" else e.learning_rate,
-        max_leaves=e.max_leaf_nodes,
-        max_depth=e.max_depth,
-        watch=METHODS["neighbours" if neighbours else "basic"],
-    )
+            raise ValueError(
+                f"monotonic_method='neighbours' cannot be combined with {name}: bounds are kept for leaf-wise growth only; use 'basic'"
+            )
+    return neighbours
 
 
 def _spread(of_columns: np.ndarray | None, encoding: Encoding) -> np.ndarray | None:
     return None if of_columns is None else encoding.spread(of_columns)
 
 
-def make_row_sampler(e: Any) -> RowSampler:
-    if e.sampling in ("goss", "bayesian") and e.subsample < 1:
-        raise ValueError(f"subsample={e.subsample} has no meaning with sampling={e.sampling!r}: it is for 'uniform' and 'mvs'")
-    whole: type[Uniform] | type[WholeQueries] | type[Stratified] = Uniform
+def make_row_sampler(p: CommonParameters) -> RowSampler:
+    """Sampler of the rows of each tree."""
+    if p.sampling in ("goss", "bayesian") and p.subsample < 1:
+        raise ValueError(
+            f"subsample={p.subsample} cannot be combined with sampling={p.sampling!r}: it has no effect there; use 'uniform' or 'mvs'"
+        )
+    uniform: type[Uniform] | type[WholeQueries] | type[Stratified] = Uniform
     for name, asks, kind in (("sampling_unit", "query", WholeQueries), ("stratified", True, Stratified)):
-        if getattr(e, name, None) == asks:
-            if e.sampling != "uniform":
-                raise ValueError(f"{name}={asks!r} has no meaning with sampling={e.sampling!r}: it is for 'uniform'")
-            whole = kind
-    if e.sampling == "goss":
-        if e.goss_top + e.goss_other > 1:
-            raise ValueError(f"goss_top={e.goss_top} and goss_other={e.goss_other} must be at most 1 together")
-        return OneSide(e.goss_top, e.goss_other, 0 if e.boosting == "forest" else int(1 / e.learning_rate))
-    if e.sampling == "bayesian":
-        return BayesianBootstrap(e.bagging_temperature)
-    if e.subsample == 1:
+        if getattr(p, name, None) == asks:
+            if p.sampling != "uniform":
+                raise ValueError(f"{name}={asks!r} cannot be combined with sampling={p.sampling!r}: it has no effect there; use 'uniform'")
+            uniform = kind
+    if p.sampling == "goss":
+        if p.goss_top + p.goss_other > 1:
+            raise ValueError(f"goss_top={p.goss_top} and goss_other={p.goss_other} must add up to at most 1")
+        return OneSide(p.goss_top, p.goss_other, 0 if p.boosting == "forest" else int(1 / p.learning_rate))
+    if p.sampling == "bayesian":
+        return BayesianBootstrap(p.bagging_temperature)
+    if p.subsample == 1:
         return RowSampler()
-    return whole(e.subsample) if e.sampling == "uniform" else MinimalVariance(e.subsample)
+    return uniform(p.subsample) if p.sampling == "uniform" else MinimalVariance(p.subsample)
 
 
-def make_strategy(e: Any, loss: Loss, n_rows: int, start: WarmStart) -> TreePerOutput:
+def make_strategy(p: CommonParameters, loss: Loss, n_rows: int, start: WarmStart) -> TreePerOutput:
+    """Trees of a round: one for each output, or some that all outputs share."""
     previous, shared = start.model, 0
-    shares = loss.alike if e.multi_strategy == "auto" else e.multi_strategy == "multi_output_tree"
-    if previous is not None and e.multi_strategy == "auto":
+    shares = loss.alike if p.multi_strategy == "auto" else p.multi_strategy == "multi_output_tree"
+    if previous is not None and p.multi_strategy == "auto":
         shares = previous.shared > 0
     if loss.n_outputs > 1 and shares:
-        if e.shared_trees != "auto":
-            shared = int(e.shared_trees)
+        if p.shared_trees != "auto":
+            shared = int(p.shared_trees)
         elif previous is not None and previous.shared:
             shared = previous.shared
         else:
-            shared = 1 if e.boosting == "forest" or n_rows < MANY_ROWS else min(loss.n_outputs - 1, 3)
-    if shared and e.path_smooth:
+            shared = 1 if p.boosting == "forest" or n_rows < MANY_ROWS else min(loss.n_outputs - 1, 3)
+    if shared and p.path_smooth:
         raise ValueError(
-            f"path_smooth={e.path_smooth} and multi_strategy={e.multi_strategy!r} do not go together where outputs share trees: "
-            "a parent has no value for each of them; use multi_strategy='one_output_per_tree'"
+            f"path_smooth={p.path_smooth} cannot be combined with multi_strategy={p.multi_strategy!r} where outputs share trees: "
+            "a node has no value for each output; use multi_strategy='one_output_per_tree'"
         )
-    if shared > 1 and e.boosting == "forest":
-        raise ValueError(f"boosting='forest' and shared_trees={e.shared_trees} do not go together: a round is one tree")
+    if shared > 1 and p.boosting == "forest":
+        raise ValueError(f"boosting='forest' cannot be combined with shared_trees={p.shared_trees}: a round is one tree; use 1 or 'auto'")
     if previous is not None and previous.shared != shared:
         raise ValueError(
-            f"{start.how} goes on with {previous.shared or 'no'} shared tree(s) a round, but multi_strategy={e.multi_strategy!r} and "
-            f"shared_trees={e.shared_trees!r} mean {shared or 'none'}"
+            f"{start.how} continues a model with {previous.shared or 'no'} shared tree(s) a round, but "
+            f"multi_strategy={p.multi_strategy!r} and shared_trees={p.shared_trees!r} mean {shared or 'none'}"
         )
     return SharedTrees(shared) if shared else TreePerOutput()
 
 
-def make_mode(e: Any, loss: Loss, start: WarmStart) -> Mode:
-    if e.boosting == "forest":
-        if e.sampling == "uniform" and e.subsample == min(e.max_features, e.max_features_level, e.max_features_tree) == 1:
-            raise ValueError("boosting='forest' would grow the same tree again and again: subsample or max_features must be below 1")
+def make_mode(p: CommonParameters, loss: Loss, start: WarmStart) -> Mode:
+    """Boosting mode."""
+    if p.boosting == "forest":
+        if p.sampling == "uniform" and p.subsample == min(p.max_features, p.max_features_level, p.max_features_tree) == 1:
+            raise ValueError("boosting='forest' would grow the same tree in every round: subsample or max_features must be below 1")
         if start.how and start.grows:
-            raise ValueError(f"boosting='forest' and {start.how} do not go together: the weight of a tree depends on their number")
+            raise ValueError(
+                f"boosting='forest' cannot be combined with {start.how}: the weight of a tree depends on their number; fit a new forest"
+            )
         return Forest()
-    if e.boosting == "dart":
-        return Dart(e.drop_rate, e.skip_drop, e.max_drop)
-    if e.boosting == "ordered" and start.grows:  # the values of its leaves are those of plain boosting
-        _refuse_with_ordered(e, loss, start)
-        return Ordered(e.boosting_permutations)
+    if p.boosting == "dart":
+        return Dart(p.drop_rate, p.skip_drop, p.max_drop)
+    if p.boosting == "ordered" and start.grows:  # the values of its leaves are those of plain boosting
+        _check_ordered(p, loss, start)
+        return Ordered(p.boosting_permutations)
     return Mode()
 
 
-def _refuse_with_ordered(e: Any, loss: Loss, start: WarmStart) -> None:
-    """Raise for what has no meaning where splits are kept by rows that they were not fitted to."""
+def _check_ordered(p: CommonParameters, loss: Loss, start: WarmStart) -> None:
+    """Raise for parameters that are not supported with ordered boosting."""
     clashes = {
-        f"loss={loss.name!r}": None if loss.rowwise else "the models of some rows have no gradient where it depends on others",
-        start.how: "the models of some rows are not kept" if start.how else None,
-        "step='line_search'": None if e.step == "newton" else "a split is kept by the steps of its leaves alone",
-        f"path_smooth={e.path_smooth}": "a parent's value depends on all rows" if e.path_smooth else None,
-        "forced_splits": "splits that do no good are taken back" if e.forced_splits is not None else None,
+        f"loss={loss.name!r}": None if loss.rowwise else "the gradient of a row depends on other rows",
+        start.how: "the models of some of the rows are not kept" if start.how else None,
+        "step='line_search'": None if p.step == "newton" else "splits are kept or removed by the Newton steps of their leaves",
+        f"path_smooth={p.path_smooth}": "the value of a node depends on all rows" if p.path_smooth else None,
+        "forced_splits": "splits that do not reduce the loss are removed" if p.forced_splits is not None else None,
     }
     for what, why in clashes.items():
         if why is not None:
-            raise ValueError(f"boosting='ordered' and {what} do not go together: {why}")
+            raise ValueError(f"boosting='ordered' cannot be combined with {what}: {why}; use boosting='plain'")
 
 
-def make_step(e: Any, loss: Loss) -> Step:
-    if e.step == "line_search" and isinstance(loss, RankingLoss):
-        raise ValueError(f"step='line_search' and loss={loss.name!r} do not go together: the loss of an order has no slope")
-    return STEPS[e.step]()
+def make_step(p: CommonParameters, loss: Loss) -> Step:
+    """Step length of trees."""
+    if p.step == "line_search" and isinstance(loss, RankingLoss):
+        raise ValueError(f"step='line_search' cannot be combined with loss={loss.name!r}: it has no derivative along a tree; use 'newton'")
+    return STEPS[p.step]()
 
 
 def _weight_unit(weight: np.ndarray | None) -> float:
-    """What a row weighs: one, also where weights count repetitions; less where they are shares of a total."""
+    """Weight of a row: 1, also where weights count repetitions; less where they are fractions of a total."""
     return 1.0 if weight is None else min(1.0, kernels.exact_sum(weight) / len(weight))

@@ -1,4 +1,4 @@
-"""What users say about features, by name or by position, as arrays and objects that training understands."""
+"""Parameters by column, given by name, position, dtype or callable, resolved to arrays and objects by position."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ MONOTONIC = {"pos": 1, "neg": -1, "no_cst": 0, "increasing": 1, "decreasing": -1
 
 
 def missing_values(value: Any) -> frozenset[Any]:
-    """The values that mean missing, besides those that always do."""
+    """Values that count as missing, besides those that always do."""
     given = [] if value is None else value if isinstance(value, list | tuple) else [value]
     for one in given:
         if not isinstance(one, Real | str):
-            raise ValueError(f"missing must be made of numbers and text; got {one!r}")
+            raise ValueError(f"missing must consist of numbers and strings; got {one!r}")
     return frozenset(one if isinstance(one, str) else float(one) for one in given if one == one)
 
 
@@ -52,12 +52,12 @@ def monotonic(value: Any, features: Features) -> np.ndarray | None:
 def _direction(value: Any) -> int:
     found = MONOTONIC.get(value, value) if isinstance(value, str) else value
     if isinstance(found, bool) or not isinstance(found, Real) or found not in (-1, 0, 1):
-        raise ValueError(f"monotonic_cst must be made of -1 (falls), 0 (free) and 1 (rises); got {value!r}")
+        raise ValueError(f"monotonic_cst must consist of -1 (decreasing), 0 (unconstrained) and 1 (increasing); got {value!r}")
     return int(float(found))
 
 
 def interactions(value: Any, features: Features) -> Interactions | None:
-    """Which features may meet on a path."""
+    """Features that may be used together on a path."""
     value = features.said("interaction_cst", value)
     if value is None:
         return None
@@ -69,12 +69,12 @@ def interactions(value: Any, features: Features) -> Interactions | None:
             raise ValueError(f"interaction_cst must be a sequence of groups of features, or 'pairwise' or 'no_interactions'; got {value!r}")
         groups.append(frozenset(features.positions(group, "interaction_cst")))
     if not groups:
-        raise ValueError("interaction_cst must have a group of features at least; got none")
+        raise ValueError("interaction_cst must have at least one group of features; got none")
     return Groups(groups, features.n_features)
 
 
 def categories(value: Any, features: Features, by_type: list[int]) -> list[int] | None:
-    """The columns that the user names as categories; with a FeatureSpec, besides those that are some by their type. None: just those."""
+    """Columns that the user declares categorical; with a FeatureSpec, besides those that are by their dtype. None: only those."""
     said = features.said("categorical_features", value)
     if isinstance(said, str):  # 'from_dtype'
         return None
@@ -86,16 +86,16 @@ def encodings(value: Any, features: Features) -> dict[int | None, list[str]]:
     """Names of encoders by column, and for all others under None; none for those that are chosen automatically."""
     out: dict[int | None, list[str]] = {}
     value = features.said("categorical_encoding", value)
-    value = "auto" if value is None else value  # a FeatureSpec that says nothing of it
+    value = "auto" if value is None else value  # a FeatureSpec without encodings
     for feature, chosen in value.items() if isinstance(value, Mapping) else [(None, value)]:
         names = [chosen] if isinstance(chosen, str) else list(chosen)
         for name in names:
             if name not in ENCODERS and not (name == "auto" and len(names) == 1):
                 known = ", ".join(("auto", *ENCODERS))
                 of = "" if feature is None else f" for the feature {feature!r}"
-                raise ValueError(f"categorical_encoding must be made of {known}; got {name!r}{of}")
+                raise ValueError(f"categorical_encoding must consist of {known}; got {name!r}{of}")
         if not names or len(set(names)) < len(names):
-            raise ValueError(f"categorical_encoding must name each encoding once; got {chosen!r}")
+            raise ValueError(f"categorical_encoding must have each encoding once; got {chosen!r}")
         columns = [None] if feature is None else features.positions(feature, "categorical_encoding")
         out |= dict.fromkeys(columns, [] if names == ["auto"] else names)
     return out
@@ -111,21 +111,21 @@ def calendar_parts(value: Any, features: Features, schema: Schema) -> dict[int, 
         names = None if isinstance(chosen, str) and chosen == "auto" else [chosen] if isinstance(chosen, str) else list(chosen)
         for name in names or []:
             if name not in PARTS:
-                raise ValueError(f"datetime_features must be 'auto', or made of {', '.join(PARTS)}; got {name!r}")
+                raise ValueError(f"datetime_features must be 'auto', or consist of {', '.join(PARTS)}; got {name!r}")
         if names is not None and (not names or len(set(names)) < len(names)):
-            raise ValueError(f"datetime_features must name each part once, and one at least; got {chosen!r}")
+            raise ValueError(f"datetime_features must have at least one part, and each once; got {chosen!r}")
         at = moments if columns is None else features.positions(columns, "datetime_features")
         for f in at:
             if f not in moments:
                 raise ValueError(
-                    f"datetime_features names the column {schema.name(f)}, which is a {schema.kind(f).describe()}, no datetime"
+                    f"datetime_features names the column {schema.name(f)}, which is a {schema.kind(f).describe()}, not a datetime"
                 )
         out |= dict.fromkeys(at, names)
     return out
 
 
 def feature_weights(value: Any, features: Features) -> np.ndarray | None:
-    """(n_features,) float64: what a feature's gain is multiplied by where it is compared with others'."""
+    """(n_features,) float64: factors of the gains when features are compared."""
     value = features.said("feature_weights", value)
     if value is None:
         return None
@@ -139,31 +139,12 @@ def feature_weights(value: Any, features: Features) -> np.ndarray | None:
             raise ValueError(f"feature_weights has shape {given.shape}, but X has {features.n_features} features")
         out = given.copy()
     if not (np.isfinite(out) & (out >= 0)).all():
-        raise ValueError(f"feature_weights must be numbers from 0 on; got {out[~(np.isfinite(out) & (out >= 0))][0]}")
+        raise ValueError(f"feature_weights must be finite and non-negative; got {out[~(np.isfinite(out) & (out >= 0))][0]}")
     return out
 
 
-def constraints(e: Any, features: Features) -> list[str]:
-    """What an estimator's parameters ask of each feature, for people."""
-    told: list[list[str]] = [[] for _ in range(features.n_features)]
-    directions, weights = monotonic(e.monotonic_cst, features), feature_weights(e.feature_weights, features)
-    given = cut_points(e.cut_points, features)
-    for f, texts in enumerate(told):
-        if directions is not None and directions[f]:
-            texts.append("rises" if directions[f] > 0 else "falls")
-        if weights is not None and weights[f] != 1:
-            texts.append(f"weight {weights[f]:g}")
-        if f in given:
-            texts.append(f"{len(given[f])} cut points")
-    groups = interactions(e.interaction_cst, features)
-    for number, group in enumerate(groups.groups if isinstance(groups, Groups) else []):
-        for f in group:
-            told[f].append(f"group {number}")
-    return [", ".join(texts) for texts in told]
-
-
-def forced_splits(value: Any, features: Features) -> Wanted | None:
-    """A nested dict, JSON text or a path to it."""
+def forced_splits(value: Any, features: Features) -> WantedSplit | None:
+    """Splits from a nested dict, JSON text or the path of a JSON file."""
     if value is None:
         return None
     if isinstance(value, Path) or (isinstance(value, str) and not value.lstrip().startswith("{")):
@@ -177,47 +158,47 @@ def forced_splits(value: Any, features: Features) -> Wanted | None:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """A split that the user asks for."""
+class WantedSplit:
+    """A split that the user asks for, by threshold."""
 
     feature: int
     threshold: float
     missing_left: bool
-    left: Wanted | None
-    right: Wanted | None
+    left: WantedSplit | None
+    right: WantedSplit | None
 
     def cut_points(self) -> Iterator[tuple[int, float]]:
-        """The features and thresholds of this and all below."""
+        """Features and thresholds of this split and all below."""
         yield self.feature, self.threshold
         for below in (self.left, self.right):
             if below is not None:
                 yield from below.cut_points()
 
     def on(self, binning: Binning) -> ForcedSplit:
-        """The same on bins."""
+        """The same split by bin."""
         at = binning.bin_at(self.feature, self.threshold)
         below = [None if wanted is None else wanted.on(binning) for wanted in (self.left, self.right)]
         return ForcedSplit(self.feature, at, self.missing_left, *below)
 
 
-def _wanted(value: Any, features: Features, depth: int) -> Wanted:
+def _wanted(value: Any, features: Features, depth: int) -> WantedSplit:
     known = {"feature", "threshold", "missing_left", "left", "right"}
     if depth > 64:
         raise ValueError("forced_splits has more than 64 levels")
     if not isinstance(value, Mapping) or not {"feature", "threshold"} <= set(value) or set(value) - known:
         raise ValueError(
-            "forced_splits must be a dict with 'feature' and 'threshold', and perhaps 'missing_left', 'left' and 'right', "
-            f"themselves such dicts; got {value!r}"
+            "forced_splits must be a dict with 'feature' and 'threshold', and optionally 'missing_left', 'left' and 'right', "
+            f"which are such dicts; got {value!r}"
         )
     feature, threshold = features.position(value["feature"], "forced_splits"), value["threshold"]
     if isinstance(threshold, bool) or not isinstance(threshold, Real) or not np.isfinite(float(threshold)):
-        raise ValueError(f"forced_splits must have numbers as thresholds; got {threshold!r} for the feature {value['feature']!r}")
+        raise ValueError(f"forced_splits must have finite numbers as thresholds; got {threshold!r} for the feature {value['feature']!r}")
     left, right = (None if value.get(side) is None else _wanted(value[side], features, depth + 1) for side in ("left", "right"))
-    return Wanted(feature, float(threshold), bool(value.get("missing_left", False)), left, right)
+    return WantedSplit(feature, float(threshold), bool(value.get("missing_left", False)), left, right)
 
 
 def cut_points(value: Any, features: Features) -> dict[int, np.ndarray]:
-    """User-given cut points: feature -> ascending float64."""
+    """Bin boundaries by feature: ascending float64."""
     out: dict[int, np.ndarray] = {}
     for feature, cuts in (features.said("cut_points", value) or {}).items():
         given = np.unique(np.asarray(cuts, dtype=np.float64))
@@ -228,7 +209,7 @@ def cut_points(value: Any, features: Features) -> dict[int, np.ndarray]:
 
 
 def bins_of_features(value: Any, features: Features) -> np.ndarray:
-    """(n_features,) int: the most bins of each feature."""
+    """(n_features,) int: maximum number of bins of each feature."""
     out = np.full(features.n_features, int(value) if isinstance(value, Integral) else DEFAULT_BINS)
     value = features.said("max_bins", value)
     if isinstance(value, Integral) or value is None:

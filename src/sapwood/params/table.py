@@ -1,10 +1,12 @@
-"""Each parameter once: its default, its range, what it means."""
+"""Table of the estimators' parameters: default, type, allowed values and documentation of each.
+
+The constructors in `sapwood.params.signatures` are generated from it by `tools/generate_signatures.py` (`make format` runs it), so are the
+parameter sections of the estimators' docstrings; `fit` checks values against `constraints`.
+"""
 
 from __future__ import annotations
 
-import difflib
-import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from os import PathLike
@@ -14,6 +16,7 @@ import numpy as np
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
 from sapwood.encoding import ENCODERS
+from sapwood.encoding.calendar import PARTS
 from sapwood.losses import DEPRECATED_NAMES, RANKING, REGRESSION, TWO_CLASSES, Loss
 from sapwood.losses.aft import DISTRIBUTIONS
 from sapwood.losses.ranking import MEASURES
@@ -28,23 +31,48 @@ from sapwood.trees.frontier import FRONTIERS
 
 
 @dataclass(frozen=True)
+class Values:
+    """One of the kinds of values that a parameter takes.
+
+    Attributes
+    ----------
+    type : annotation, as source text
+    allowed : constraint, in the form of scikit-learn's `validate_parameter_constraints`
+    """
+
+    type: str
+    allowed: Any
+
+
 class Parameter:
-    """A constructor's parameter."""
+    """Parameter of a constructor.
+
+    Attributes
+    ----------
+    default : value if not given
+    type : annotation, as source text
+    allowed : constraints; a value must satisfy one of them
+    doc : documentation; lines that begin with "- " are items of a list
+    """
 
     default: Any
-    allowed: list[Any]
     doc: str
+
+    def __init__(self, default: Any, doc: str, *values: Values) -> None:
+        self.default, self.doc = default, doc
+        self.type: str = " | ".join(dict.fromkeys(one.type for one in sorted(values, key=lambda one: one is NONE)))
+        self.allowed: list[Any] = [one.allowed for one in values]
 
 
 class Number(Interval):
-    """An interval of numbers. True and False are not among them, though Python counts them as 1 and 0."""
+    """Interval of numbers, without True and False, which Python counts as 1 and 0."""
 
     def is_satisfied_by(self, value: Any) -> bool:
         return not isinstance(value, bool) and super().is_satisfied_by(value)
 
 
 class LossNames(StrOptions):
-    """The names of a table of losses, and of those that users registered."""
+    """Names of a table of losses, and of losses that users registered."""
 
     def is_satisfied_by(self, value: Any) -> bool:
         return super().is_satisfied_by(value) or (isinstance(value, str) and value in REGISTERED)
@@ -53,126 +81,144 @@ class LossNames(StrOptions):
         return str(StrOptions(self.options | set(REGISTERED)))
 
 
-def _positive(kind: type, closed: str = "left", low: float = 1, high: float | None = None) -> Number:
-    return Number(kind, low, high, closed=closed)
+def _float(low: float, high: float | None = None, closed: str = "left") -> Values:
+    return Values("float", Number(Real, low, high, closed=closed))
+
+
+def _int(low: int, high: int | None = None) -> Values:
+    return Values("int", Number(Integral, low, high, closed="left" if high is None else "both"))
+
+
+def _literal(names: Iterable[str]) -> str:
+    return f"Literal[{', '.join(map(repr, names))}]"
+
+
+def _choice(*names: str) -> Values:
+    return Values(_literal(names), StrOptions(set(names)))
+
+
+def _loss(names: Iterable[str], accepted: set[str]) -> Values:
+    return Values(f"{_literal(names)} | str", LossNames(accepted))
+
+
+NONE = Values("None", None)
+BOOL = Values("bool", "boolean")
+ARRAY = Values("ArrayLike", "array-like")
+SPEC = Values("FeatureSpec", FeatureSpec)
+POSITIVE, NOT_NEGATIVE, FRACTION = _float(0, closed="neither"), _float(0), _float(0, 1, "right")
+PROBABILITY, BETWEEN_0_AND_1 = _float(0, 1, "both"), _float(0, 1, "neither")
+COUNT = _int(1)
+OWN_LOSS = Values("Loss | type[Loss]", Loss), Values("GradientFunction", callable)
+
+
+def _by_column(value: str) -> Values:
+    return Values(f"Mapping[Any, {value}]", dict)
 
 
 REGRESSION_LOSSES = {*REGRESSION, "least_squares", "least_absolute_deviation"}
 CLASSIFICATION_LOSSES = {*TWO_CLASSES, *(old for old, new in DEPRECATED_NAMES.items() if new == "log_loss")}
 
+# fmt: off
 COMMON = {
-    "learning_rate": Parameter(0.1, [_positive(Real, "neither", 0)], "What each tree's leaf values are multiplied by."),
-    "max_iter": Parameter(100, [_positive(Integral)], "The number of rounds; a round is one tree, or some for several outputs or more than two classes (multi_strategy, shared_trees)."),
-    "max_leaf_nodes": Parameter(31, [_positive(Integral, low=2), None], "The most leaves of a tree; None for no limit."),
-    "max_depth": Parameter(None, [_positive(Integral), None], "The most splits from root to leaf; None for no limit."),
-    "min_samples_leaf": Parameter(20, [_positive(Integral)], "The fewest training rows in a leaf."),
-    "l2_regularization": Parameter(0.0, [_positive(Real, low=0)], "Added to a leaf's hessian: larger means smaller steps."),
-    "max_features": Parameter(1.0, [_positive(Real, "right", 0, 1)], "The share of features, drawn at random, that each node may split on."),
-    "max_bins": Parameter(255, [Number(Integral, 2, 65_535, closed="both"), dict, "array-like", FeatureSpec], "The most bins of a feature, besides the one for missing values; or a number for each feature (a dict: for some)."),
-    "categorical_features": Parameter("from_dtype", ["array-like", StrOptions({"from_dtype"}), callable, FeatureSpec, None], "Which columns are categories: 'from_dtype': those of text, categories or enums; or names, positions, types, a function that picks them, or a mask; None: none."),
-    "categorical_encoding": Parameter("auto", [StrOptions({"auto", *ENCODERS}), list, tuple, dict, FeatureSpec], "How categories become features: onehot, partition, target, count, or a list of them; or a dict from names or positions, the rest being auto: partition up to 255 levels, target above."),
-    "datetime_features": Parameter(None, [list, tuple, dict, StrOptions({"auto"}), None], "Calendar parts of datetimes that are features beside the ordered number: year, quarter, month, week (ISO), day, dayofyear, weekday (Monday is 0), hour, minute, second, on the clock of the column's time zone; 'auto': year, month, day, weekday, hour and minute, where they differ; or a dict from columns to one of these."),
-    "cat_smooth": Parameter(30.0, [_positive(Real, low=0)], "partition: hessian that each level's gradient is shared with where a node puts its levels in order."),
-    "cat_l2": Parameter(30.0, [_positive(Real, low=0)], "partition: more l2_regularization for splits that are found in that order."),
-    "min_samples_level": Parameter(50, [_positive(Integral)], "partition: levels with fewer rows in a node are put in order as one."),
-    "target_prior": Parameter(1.0, [_positive(Real, "neither", 0)], "target: how many rows the mean of all counts for in a level's mean."),
-    "target_permutations": Parameter(1, [_positive(Integral)], "target: orders of the rows in which those before a row give its mean; means are averaged."),
-    "max_combination": Parameter(1, [Number(Integral, 1, 3, closed="both")], "target: the most categories that are combined; above 1, each pair (triple) of them has a mean of its own."),
-    "monotonic_cst": Parameter(None, ["array-like", dict, FeatureSpec, None], "1 where predictions must not fall as a feature rises, -1 where they must not rise, 0 else: for each feature, or a dict from columns: names, positions, types, or functions such as scikit-learn's make_column_selector."),
-    "interaction_cst": Parameter(None, [list, tuple, set, StrOptions({"pairwise", "no_interactions"}), FeatureSpec, None], "Groups of features that may meet on a path; 'pairwise', 'no_interactions'."),
-    "feature_spec": Parameter(None, [FeatureSpec, None], "All that is to be said of columns, in one object, instead of categorical_features, categorical_encoding, monotonic_cst, interaction_cst, feature_weights, max_bins and cut_points."),
-    "missing": Parameter(None, [Real, str, list, tuple, None], "A value, or several, that mean missing, besides NaN, None, NA and what is masked."),
-    "sparse_absent": Parameter("zero", [StrOptions({"zero", "missing"})], "What entries mean that a sparse table does not have: zero, or missing."),
-    "init": Parameter(None, [None, Model, HasMethods(["fit", "predict"])], "An estimator or model whose raw predictions are the start, when predicting too; fitted to the training rows if it is not yet."),
-    "warm_start": Parameter(False, ["boolean"], "Whether `fit` goes on from the last model."),
-    "early_stopping": Parameter("auto", [StrOptions({"auto"}), "boolean"], "Whether to stop when the score no longer improves; 'auto': with X_val, or above 10,000 rows if there is something to watch."),
-    "scoring": Parameter("loss", [str, callable, None], "What early stopping watches: 'loss', the name of a metric (sapwood.metrics), or any scikit-learn scorer; None for the estimator's own."),
-    "validation_fraction": Parameter(0.1, [_positive(RealNotInt, "neither", 0, 1), _positive(Integral), None], "The share (or number) of rows kept aside for early stopping; None: watch the training score."),
-    "validation_split": Parameter(None, ["cv_object"], "A splitter of scikit-learn (or an iterable of pairs) whose last split says which rows are kept aside, instead of validation_fraction; `fit` takes `groups` for it."),
-    "n_iter_no_change": Parameter(10, [_positive(Integral)], "How many rounds without improvement end training."),
-    "tol": Parameter(1e-7, [_positive(Real, low=0)], "What counts as improvement must exceed this."),
-    "verbose": Parameter(0, ["verbose"], "1: a progress bar, in a terminal or notebook; 2 or more: a line a round."),
-    "random_state": Parameter(None, ["random_state"], "The seed of all that is random; None is a fixed seed of its own, so that fits repeat."),
-    "n_jobs": Parameter(None, [Integral, None], "Threads: None or -1 for all available CPUs. The model never depends on it."),
-    "grow_policy": Parameter("leafwise", [StrOptions(set(FRONTIERS))], "Split the best leaf next, or all leaves of a level."),
-    "l1_regularization": Parameter(0.0, [_positive(Real, low=0)], "Taken off the size of a leaf's gradient sum: small ones become zero."),
-    "min_gain": Parameter(0.0, [_positive(Real, low=0)], "What a split must gain, in G^2 / (H + l2) of the children less the parent's."),
-    "min_hessian": Parameter(None, [_positive(Real, low=0), None], "The least sum of hessians in a leaf; None for what suits the loss."),
-    "max_step": Parameter(None, [_positive(Real, "neither", 0), None], "The most that a leaf's value may be before the learning rate; None for what suits the loss."),
-    "step": Parameter("newton", [StrOptions(set(STEPS))], "newton: each leaf's own step; line_search: a tree is also multiplied by what is best for all training rows, before the learning rate."),
-    "path_smooth": Parameter(0.0, [_positive(Real, low=0)], "How many rows a parent's value counts for in its children's."),
-    "extra_trees": Parameter(False, ["boolean"], "Whether each node tries one random threshold a feature instead of all."),
-    "score_noise": Parameter(0.0, [_positive(Real, low=0)], "Noise, relative, of features' gains where they are compared."),
-    "feature_weights": Parameter(None, ["array-like", dict, FeatureSpec, None], "What features' gains are multiplied by where they are compared: for each feature, or a dict from names or positions."),
-    "max_features_level": Parameter(1.0, [_positive(Real, "right", 0, 1)], "The share of features drawn for each level of a tree."),
-    "max_features_tree": Parameter(1.0, [_positive(Real, "right", 0, 1)], "The share of features drawn for each tree."),
-    "subsample": Parameter(1.0, [_positive(Real, "right", 0, 1)], "The share of rows that each tree is grown on (sampling='uniform' and 'mvs')."),
-    "sampling": Parameter("uniform", [StrOptions(set(SAMPLINGS))], "How rows are drawn: uniform; goss: the largest gradients and some others, after the first 1 / learning_rate rounds; mvs: with minimal variance; bayesian: all, with random weights. For mvs and bayesian only splits are sought on what is drawn: leaves get their values from all rows."),
-    "goss_top": Parameter(0.2, [_positive(Real, "neither", 0, 1)], "sampling='goss': the share of rows with the largest gradients that are kept."),
-    "goss_other": Parameter(0.1, [_positive(Real, "neither", 0, 1)], "sampling='goss': the share of rows drawn from the others."),
-    "bagging_temperature": Parameter(1.0, [_positive(Real, low=0)], "sampling='bayesian': 0 for equal weights, 1 for exponential ones."),
-    "boosting": Parameter("plain", [StrOptions(set(BOOSTING))], "plain; ordered: for small data: splits are sought and kept by rows that had no part in the predictions they are judged by; dart: some trees are left out while the next one is grown; forest: trees do not know of each other."),
-    "boosting_permutations": Parameter(4, [_positive(Integral)], "boosting='ordered': orders of the rows, each of which says by which rows a row is predicted."),
-    "drop_rate": Parameter(0.1, [_positive(Real, low=0, high=1, closed="both")], "boosting='dart': the share of rounds left out."),
-    "skip_drop": Parameter(0.5, [_positive(Real, low=0, high=1, closed="both")], "boosting='dart': the share of rounds in which none is left out."),
-    "max_drop": Parameter(50, [_positive(Integral), None], "boosting='dart': the most rounds left out at once."),
-    "forced_splits": Parameter(None, [dict, str, PathLike, None], "Splits at the top of every tree: {'feature': ..., 'threshold': ..., 'left': {...}, 'right': {...}}, or JSON."),
-    "cut_points": Parameter(None, [dict, FeatureSpec, None], "From names or positions of features to their cut points, instead of those found in the data."),
-    "min_rows_in_bin": Parameter(1, [_positive(Integral)], "The fewest rows in a bin."),
-    "bin_sample_rows": Parameter(200_000, [_positive(Integral), None], "The most rows that decide on cut points; None: all, by a sketch of their quantiles."),
-    "monotonic_method": Parameter("basic", [StrOptions({"basic", "neighbours"})], "How monotonic_cst is kept: basic: both sides of a split stay apart by the middle of their values; neighbours: leaves are bounded by the leaves next to them, which leaves more room and takes longer."),
-    "tree_method": Parameter("hist", [StrOptions({"hist", "exact", "approx", "auto"})], "How splits are found: hist: on bins; exact: on every value; approx: on quantiles, weighted by hessians, proposed anew for each tree; auto: hist."),
-    "multi_strategy": Parameter("auto", [StrOptions(set(STRATEGIES))], "Several outputs, or more than two classes: one_output_per_tree: each has its own trees; multi_output_tree: trees are shared, their leaves hold a value for each; auto: shared by classes and quantiles."),
-    "shared_trees": Parameter("auto", [_positive(Integral, high=1000, closed="both"), StrOptions({"auto"})], "Shared trees in a round; auto: 1 below 10,000 rows, then n_outputs - 1, at most 3."),
-    "approx_proposal": Parameter("global", [StrOptions({"global", "local"})], "tree_method='approx': whether max_bins quantiles are proposed once for a tree or again for each node."),
-}  # fmt: skip
-
-REGRESSOR = {
-    "loss": Parameter("squared_error", [LossNames(REGRESSION_LOSSES), Loss, callable], f"{', '.join(REGRESSION)}, a registered name, a `Loss`, or a function (y, raw) -> (gradient, hessian)."),
-    "quantile": Parameter(None, [None, Number(Real, 0, 1, closed="both"), list, tuple, np.ndarray], "loss='quantile': which; None is the median. Several, ascending: a column is predicted for each, and they never cross."),
-    "expectile": Parameter(0.5, [Number(Real, 0, 1, closed="neither")], "loss='expectile': the weight of targets above the prediction."),
-    "huber_delta": Parameter(1.0, [_positive(Real, "neither", 0)], "loss='huber': where squared error ends and absolute error begins."),
-    "tweedie_power": Parameter(1.5, [Number(Real, 1, 2, closed="neither")], "loss='tweedie': variance is the mean to this power: near 1 as poisson's, near 2 as gamma's."),
-    "aft_distribution": Parameter("normal", [StrOptions(set(DISTRIBUTIONS))], "loss='aft': the distribution of the logarithm of times around its prediction."),
-    "aft_sigma": Parameter(1.0, [_positive(Real, "neither", 0)], "loss='aft': the scale of that distribution."),
-    **COMMON,
-}  # fmt: skip
-CLASSIFIER = {
-    "loss": Parameter("log_loss", [LossNames(CLASSIFICATION_LOSSES), Loss, callable], "log_loss or focal, for two classes or more, a registered name, a `Loss`, or a function (y, raw) -> (gradient, hessian)."),
-    "focal_gamma": Parameter(2.0, [_positive(Real, low=0)], "loss='focal': 0 is log_loss; the larger, the less rows count that are nearly right."),
-    **COMMON,
-    "stratified": Parameter(False, ["boolean"], "sampling='uniform': whether the share `subsample` holds for the rows of each class."),
-    "class_weight": Parameter(None, [dict, StrOptions({"balanced"}), None], "Weights of classes; 'balanced': inverse to their frequency."),
-}  # fmt: skip
-RANKER = {
-    "loss": Parameter(
-        "lambdamart",
-        [StrOptions(set(RANKING))],
-        "lambdamart: pairs of rows, weighed by what their swap would change in rank_metric; pairwise: all pairs alike; xendcg: cross-entropy of whole queries, a bound of NDCG.",
-    ),
-    "rank_metric": Parameter(
-        "ndcg",
-        [StrOptions(set(MEASURES))],
-        "loss='lambdamart': ndcg; map: mean average precision; mrr: mean reciprocal rank (map and mrr: relevant are rows with y > 0).",
-    ),
-    "lambdarank_truncation": Parameter(
-        30, [_positive(Integral)], "loss='lambdamart': pairs count that have a row among so many at the top of a query."
-    ),
-    "lambdarank_norm": Parameter(
-        True,
-        ["boolean"],
-        "loss='lambdamart': whether pairs count less the further apart their scores are, and queries by the logarithm of their pairs.",
-    ),
-    "label_gain": Parameter(None, ["array-like", None], "What a relevance of 0, 1, 2, ... is worth; None for 2^y - 1."),
-    **COMMON,
-    "sampling_unit": Parameter(
-        "row", [StrOptions({"row", "query"})], "sampling='uniform': whether `subsample` draws rows or whole queries."
-    ),
+    "learning_rate": Parameter(0.1, "Factor applied to the leaf values of every tree (shrinkage).", POSITIVE),
+    "max_iter": Parameter(100, "Maximum number of boosting rounds. A round grows one tree, or several for multi-output regression and multiclass classification: see `multi_strategy` and `shared_trees`.", COUNT),
+    "max_leaf_nodes": Parameter(31, "Maximum number of leaves of a tree. None: no limit.", _int(2), NONE),
+    "max_depth": Parameter(None, "Maximum number of splits between the root and a leaf. None: no limit.", COUNT, NONE),
+    "min_samples_leaf": Parameter(20, "Minimum number of training rows in a leaf.", COUNT),
+    "l2_regularization": Parameter(0.0, "L2 penalty of leaf values: added to the sum of hessians of a leaf.", NOT_NEGATIVE),
+    "max_features": Parameter(1.0, "Fraction of the features, drawn at random for each node, among which its split is searched.", FRACTION),
+    "max_bins": Parameter(255, "Maximum number of bins of a feature, from 2 to 65,535, not counting the bin of missing values. An array gives one number for each feature, a dict one for some of them. Above 255, or with `tree_method='exact'` or `'approx'`, features are sorted instead of counted in histograms.", Values("int", Number(Integral, 2, 65_535, closed="both")), _by_column("int"), ARRAY, SPEC),
+    "categorical_features": Parameter("from_dtype", "Columns that are categorical:\n- 'from_dtype': columns of strings, categories or enums;\n- array-like: column names, positions or dtypes, or a boolean mask;\n- callable: a function of X that returns one of these, such as `make_column_selector`;\n- None: no column.", ARRAY, _choice("from_dtype"), Values("Callable[[Any], Any]", callable), SPEC, NONE),
+    "categorical_encoding": Parameter("auto", "Encoding of categorical columns. A list makes one feature per encoding; a dict maps columns to encodings.\n- 'onehot': splits separate one level from the others;\n- 'partition': splits separate sets of levels, found by sorting levels by gradient / hessian;\n- 'target': ordered target statistics;\n- 'count': frequency of the level;\n- 'auto': 'partition' up to 255 levels, 'target' above.", _choice("auto", *ENCODERS), Values("Sequence[str]", list), Values("Sequence[str]", tuple), _by_column("str | Sequence[str]"), SPEC),
+    "datetime_features": Parameter(None, f"Calendar parts of datetime columns that become features, next to the datetime itself as a number: {', '.join(PARTS)}. Weeks are ISO weeks, weekday 0 is Monday, and parts are read in the column's time zone. 'auto': year, month, day, weekday, hour and minute, as far as they vary. A dict maps columns to any of these.", Values("Sequence[str]", list), Values("Sequence[str]", tuple), _by_column("str | Sequence[str]"), _choice("auto"), NONE),
+    "cat_smooth": Parameter(30.0, "`categorical_encoding='partition'`: added to the hessian of each level when levels are sorted by gradient / hessian.", NOT_NEGATIVE),
+    "cat_l2": Parameter(30.0, "`categorical_encoding='partition'`: L2 penalty added to `l2_regularization` for splits on sorted levels.", NOT_NEGATIVE),
+    "min_samples_level": Parameter(50, "`categorical_encoding='partition'`: levels with fewer rows in a node are sorted as one level.", COUNT),
+    "target_prior": Parameter(1.0, "`categorical_encoding='target'`: weight, in rows, of the overall mean in the mean of a level.", POSITIVE),
+    "target_permutations": Parameter(1, "`categorical_encoding='target'`: number of random row orders in which the mean of a level is computed from the preceding rows. The means are averaged.", COUNT),
+    "max_combination": Parameter(1, "`categorical_encoding='target'`: maximum number of categorical columns, up to 3, that are combined into one feature.", _int(1, 3)),
+    "monotonic_cst": Parameter(None, "Monotonic constraints: 1 for increasing, -1 for decreasing, 0 for none. An array gives one for each feature; a dict maps columns, by name, position, dtype or callable, to constraints.", ARRAY, _by_column("int | str"), SPEC, NONE),
+    "interaction_cst": Parameter(None, "Interaction constraints: groups of features that may be used together on a path of a tree. 'pairwise' allows any two features, 'no_interactions' only one.", Values("Sequence[Columns]", list), Values("Sequence[Columns]", tuple), Values("AbstractSet[Any]", set), _choice("pairwise", "no_interactions"), SPEC, NONE),
+    "feature_spec": Parameter(None, "Settings by column in one object, instead of `categorical_features`, `categorical_encoding`, `monotonic_cst`, `interaction_cst`, `feature_weights`, `max_bins` and `cut_points`.", SPEC, NONE),
+    "missing": Parameter(None, "Value, or list of values, that counts as missing. NaN, None, NA and masked entries always do.", Values("float", Real), Values("str", str), Values("Sequence[float | str]", list), Values("Sequence[float | str]", tuple), NONE),
+    "sparse_absent": Parameter("zero", "Meaning of the entries that a sparse table does not store.", _choice("zero", "missing")),
+    "init": Parameter(None, "Estimator or model whose raw predictions are the initial raw predictions, in `fit` and in `predict`. An estimator that is not fitted is fitted to the training rows.", NONE, Values("Model", Model), Values("Predictor", HasMethods(["fit", "predict"]))),
+    "warm_start": Parameter(False, "Whether `fit` continues training from the previous fit, up to `max_iter` rounds in total.", BOOL),
+    "early_stopping": Parameter("auto", "Whether to stop when the validation score no longer improves. 'auto': if `X_val` or `validation_split` is given, or with more than 10,000 rows if the score can be computed.", _choice("auto"), BOOL),
+    "scoring": Parameter("loss", "Score used for early stopping: 'loss', the name of a metric of `sapwood.metrics`, or a scikit-learn scorer, by name or as a callable. None: the `score` method of the estimator.", Values("str", str), Values("Scorer", callable), NONE),
+    "validation_fraction": Parameter(0.1, "Fraction (float) or number (int) of the rows held out for early stopping. None: use the training score.", Values("float", Number(RealNotInt, 0, 1, closed="neither")), Values("int", Number(Integral, 1, None, closed="left")), NONE),
+    "validation_split": Parameter(None, "Cross-validation splitter, or iterable of (train, test) pairs, whose last split gives the rows held out for early stopping, instead of `validation_fraction`. `fit` takes `groups` for it.", Values("int | Splitter | Iterable[Any] | None", "cv_object")),
+    "n_iter_no_change": Parameter(10, "Number of rounds without improvement after which early stopping ends training.", COUNT),
+    "tol": Parameter(1e-7, "Minimum improvement of the score that counts for early stopping.", NOT_NEGATIVE),
+    "verbose": Parameter(0, "Verbosity. 1: progress bar in a terminal or notebook; 2 or more: a line per round.", Values("int | bool", "verbose")),
+    "random_state": Parameter(None, "Seed of the random number generators. None: a fixed seed, so that fits are reproducible.", Values("RandomState", "random_state")),
+    "n_jobs": Parameter(None, "Number of threads. None or -1: all available CPUs. The model does not depend on it.", Values("int", Integral), NONE),
+    "grow_policy": Parameter("leafwise", "Order in which nodes are split.\n- 'leafwise': the leaf with the largest gain first;\n- 'depthwise': level by level;\n- 'symmetric': level by level, with the same split for all nodes of a level.", _choice(*FRONTIERS)),
+    "l1_regularization": Parameter(0.0, "L1 penalty of leaf values: the absolute gradient sum of a leaf is reduced by it, down to 0.", NOT_NEGATIVE),
+    "min_gain": Parameter(0.0, "Minimum gain of a split: G^2 / (H + l2) of the children minus that of the parent.", NOT_NEGATIVE),
+    "min_hessian": Parameter(None, "Minimum sum of hessians in a leaf. None: a default of the loss.", NOT_NEGATIVE, NONE),
+    "max_step": Parameter(None, "Maximum absolute leaf value before the learning rate is applied. None: a default of the loss.", POSITIVE, NONE),
+    "step": Parameter("newton", "Step length of a tree.\n- 'newton': the Newton step of each leaf;\n- 'line_search': in addition, the tree is multiplied by the factor that minimises the training loss, before the learning rate.", _choice(*STEPS)),
+    "path_smooth": Parameter(0.0, "Weight, in rows, of a node's value in the values of its children.", NOT_NEGATIVE),
+    "extra_trees": Parameter(False, "Whether each node tries one random threshold per feature instead of all (extremely randomised trees).", BOOL),
+    "score_noise": Parameter(0.0, "Standard deviation of the log-normal noise that gains are multiplied by when features are compared.", NOT_NEGATIVE),
+    "feature_weights": Parameter(None, "Factors applied to the gains of features when features are compared. An array gives one for each feature, a dict one for some of them.", ARRAY, _by_column("float"), SPEC, NONE),
+    "max_features_level": Parameter(1.0, "Fraction of the features drawn at random for each level of a tree.", FRACTION),
+    "max_features_tree": Parameter(1.0, "Fraction of the features drawn at random for each tree.", FRACTION),
+    "subsample": Parameter(1.0, "Fraction of the rows drawn at random for each tree, with `sampling='uniform'` or `'mvs'`.", FRACTION),
+    "sampling": Parameter("uniform", "Row sampling.\n- 'uniform': all rows are equally probable;\n- 'goss': the rows with the largest gradients and a sample of the others, after the first 1 / learning_rate rounds;\n- 'mvs': minimal variance sampling;\n- 'bayesian': all rows, with random weights (Bayesian bootstrap).\n'mvs' and 'bayesian' affect only the search for splits: leaf values use all rows.", _choice(*SAMPLINGS)),
+    "goss_top": Parameter(0.2, "`sampling='goss'`: fraction of the rows, those with the largest gradients, that is kept.", BETWEEN_0_AND_1),
+    "goss_other": Parameter(0.1, "`sampling='goss'`: fraction of the rows that is drawn from the others.", BETWEEN_0_AND_1),
+    "bagging_temperature": Parameter(1.0, "`sampling='bayesian'`: spread of the weights. 0: equal weights; 1: exponentially distributed weights.", NOT_NEGATIVE),
+    "boosting": Parameter("plain", "Boosting mode.\n- 'plain': gradient boosting;\n- 'ordered': gradients come from models that have not seen the row, which reduces overfitting on small data;\n- 'dart': dropout of trees;\n- 'forest': random forest, all trees are fitted to the initial predictions.", _choice(*BOOSTING)),
+    "boosting_permutations": Parameter(4, "`boosting='ordered'`: number of random row orders.", COUNT),
+    "drop_rate": Parameter(0.1, "`boosting='dart'`: fraction of the previous rounds that is dropped.", PROBABILITY),
+    "skip_drop": Parameter(0.5, "`boosting='dart'`: probability that a round drops nothing.", PROBABILITY),
+    "max_drop": Parameter(50, "`boosting='dart'`: maximum number of rounds dropped at once. None: no limit.", COUNT, NONE),
+    "forced_splits": Parameter(None, "Splits at the top of every tree: a dict {'feature': ..., 'threshold': ..., 'left': {...}, 'right': {...}}, the same as JSON, or the path of a JSON file.", Values("Mapping[str, Any]", dict), Values("str", str), Values("PathLike[str]", PathLike), NONE),
+    "cut_points": Parameter(None, "Bin boundaries by column, instead of those found in the data.", _by_column("ArrayLike"), SPEC, NONE),
+    "min_rows_in_bin": Parameter(1, "Minimum number of rows in a bin.", COUNT),
+    "bin_sample_rows": Parameter(200_000, "Maximum number of rows that are sampled to find bin boundaries. None: all rows, by a quantile sketch.", COUNT, NONE),
+    "monotonic_method": Parameter("basic", "Method that enforces `monotonic_cst`.\n- 'basic': the children of a split are bounded by the mean of their values;\n- 'neighbours': leaves are bounded by adjacent leaves, which is less restrictive and slower.", _choice("basic", "neighbours")),
+    "tree_method": Parameter("hist", "Candidate thresholds.\n- 'hist': bin boundaries;\n- 'exact': all values;\n- 'approx': quantiles weighted by hessians, computed for each tree;\n- 'auto': the same as 'hist'.", _choice("hist", "exact", "approx", "auto")),
+    "multi_strategy": Parameter("auto", "Trees of multi-output and multiclass models.\n- 'one_output_per_tree': a tree for each output;\n- 'multi_output_tree': trees with a value for each output in every leaf;\n- 'auto': 'multi_output_tree' for classes and quantiles, otherwise 'one_output_per_tree'.", _choice(*STRATEGIES)),
+    "shared_trees": Parameter("auto", "Number of trees per round with `multi_strategy='multi_output_tree'`, at most 1000. 'auto': 1 below 10,000 rows, otherwise n_outputs - 1 but at most 3.", _int(1, 1000), _choice("auto")),
+    "approx_proposal": Parameter("global", "`tree_method='approx'`: whether quantiles are computed once for each tree ('global') or for each node ('local').", _choice("global", "local")),
 }
 
+REGRESSOR = {
+    "loss": Parameter("squared_error", f"Loss function: {', '.join(map(repr, REGRESSION))}; the name of a registered loss; a `Loss`; or a function (y, raw) -> (gradient, hessian).", _loss(REGRESSION, REGRESSION_LOSSES), *OWN_LOSS),
+    "quantile": Parameter(None, "`loss='quantile'`: quantile to predict, from 0 to 1; None is the median. An ascending list predicts several quantiles, which do not cross.", NONE, PROBABILITY, Values("Sequence[float]", list), Values("Sequence[float]", tuple), Values("np.ndarray", np.ndarray)),
+    "expectile": Parameter(0.5, "`loss='expectile'`: expectile to predict, between 0 and 1.", BETWEEN_0_AND_1),
+    "huber_delta": Parameter(1.0, "`loss='huber'`: absolute residual at which the loss changes from squared to linear.", POSITIVE),
+    "tweedie_power": Parameter(1.5, "`loss='tweedie'`: exponent p of the variance function mean^p, between 1 (Poisson) and 2 (gamma).", Values("float", Number(Real, 1, 2, closed="neither"))),
+    "aft_distribution": Parameter("normal", "`loss='aft'`: distribution of the error of the logarithmic time.", _choice(*DISTRIBUTIONS)),
+    "aft_sigma": Parameter(1.0, "`loss='aft'`: scale of the error distribution.", POSITIVE),
+    **COMMON,
+}
+CLASSIFIER = {
+    "loss": Parameter("log_loss", "Loss function: 'log_loss' or 'focal', for two or more classes; the name of a registered loss; a `Loss`; or a function (y, raw) -> (gradient, hessian).", _loss(TWO_CLASSES, CLASSIFICATION_LOSSES), *OWN_LOSS),
+    "focal_gamma": Parameter(2.0, "`loss='focal'`: focusing parameter. 0 is log loss; larger values reduce the weight of well-classified rows.", NOT_NEGATIVE),
+    **COMMON,
+    "stratified": Parameter(False, "`sampling='uniform'`: whether `subsample` is applied to the rows of each class separately.", BOOL),
+    "class_weight": Parameter(None, "Weights of the classes. 'balanced': inversely proportional to class frequencies.", Values("Mapping[Any, float]", dict), _choice("balanced"), NONE),
+}
+RANKER = {
+    "loss": Parameter("lambdamart", "Loss function.\n- 'lambdamart': pairs of rows, weighted by the change of `rank_metric` if they were swapped;\n- 'pairwise': pairs of rows with equal weights;\n- 'xendcg': listwise cross-entropy, a bound of NDCG.", _choice(*RANKING)),
+    "rank_metric": Parameter("ndcg", "`loss='lambdamart'`: metric to optimise: NDCG, mean average precision ('map') or mean reciprocal rank ('mrr'). For 'map' and 'mrr' rows with y > 0 are relevant.", _choice(*MEASURES)),
+    "lambdarank_truncation": Parameter(30, "`loss='lambdamart'`: only pairs with a row among this many at the top of the query are used.", COUNT),
+    "lambdarank_norm": Parameter(True, "`loss='lambdamart'`: whether to normalise the lambdas by score differences within a pair and by the number of pairs of a query.", BOOL),
+    "label_gain": Parameter(None, "Gain of the relevances 0, 1, 2, ... in NDCG. None: 2^y - 1.", ARRAY, NONE),
+    **COMMON,
+    "sampling_unit": Parameter("row", "`sampling='uniform'`: whether `subsample` draws rows or whole queries.", _choice("row", "query")),
+}
+# fmt: on
 
-def changed(parameters: dict[str, Parameter], values: dict[str, Any]) -> dict[str, Any]:
-    """The values that are not the defaults: those need no check."""
+TABLES: dict[str, dict[str, Parameter]] = {"Regressor": REGRESSOR, "Classifier": CLASSIFIER, "Ranker": RANKER}
+
+
+def changed(parameters: Mapping[str, Parameter], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values that differ from the defaults: only these need a check."""
 
     def same(name: str, value: Any) -> bool:
         default = parameters[name].default
@@ -181,37 +227,6 @@ def changed(parameters: dict[str, Parameter], values: dict[str, Any]) -> dict[st
     return {name: value for name, value in values.items() if name not in parameters or not same(name, value)}
 
 
-def constraints(parameters: dict[str, Parameter]) -> dict[str, list[Any]]:
-    """In the form that scikit-learn checks."""
+def constraints(parameters: Mapping[str, Parameter]) -> dict[str, list[Any]]:
+    """Constraints in the form that scikit-learn checks."""
     return {name: parameter.allowed for name, parameter in parameters.items()}
-
-
-def constructor(parameters: dict[str, Parameter]) -> Callable[..., None]:
-    """An `__init__` that takes these parameters, the first by position too, and keeps them as they are, as scikit-learn wants it."""
-    kinds = [inspect.Parameter.POSITIONAL_OR_KEYWORD] + [inspect.Parameter.KEYWORD_ONLY] * (len(parameters) - 1)
-    me = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    takes = [inspect.Parameter(name, kind, default=p.default) for (name, p), kind in zip(parameters.items(), kinds, strict=True)]
-    signature = inspect.Signature([me, *takes])
-
-    def __init__(*args: Any, **kwargs: Any) -> None:
-        given = signature.bind(*args, **kwargs)
-        given.apply_defaults()
-        self, *values = given.arguments.values()
-        vars(self).update(zip(parameters, values, strict=True))
-
-    __init__.__signature__ = signature  # type: ignore[attr-defined]
-    return __init__
-
-
-def describe(parameters: dict[str, Parameter]) -> str:
-    """The parameter section of a docstring."""
-    return "\n".join(f"    {name} : default {p.default!r}\n        {p.doc}" for name, p in parameters.items())
-
-
-def check_names(cls: type, given: Iterable[str], parameters: dict[str, Parameter], error: type[Exception]) -> None:
-    """Raise for a name that is no parameter, with the nearest one that is."""
-    for name in given:
-        if name not in parameters:
-            near = difflib.get_close_matches(name, parameters, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
-            raise error(f"{cls.__name__} has no parameter {name!r}{hint} The parameters are: {', '.join(parameters)}")

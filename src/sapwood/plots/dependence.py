@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sapwood.data.columns import Name
-from sapwood.estimators.tables import table_like
+from sapwood.data.reading import read_table
 from sapwood.inspection import Dependence, partial_dependence
 from sapwood.inspection.dependence import find_feature
 from sapwood.plots.canvas import BLUE, FAINT, GREY, bare, make_axes, short, style
@@ -100,7 +100,7 @@ def _draw_deciles(ax: Any, estimator: Any, X: Any, feature: Name) -> None:
     f = find_feature(schema, feature)
     if schema.kind(f).name != "number":
         return
-    table = table_like(estimator, X, schema)
+    table = read_table(X, schema, type(estimator).__name__)
     column = np.asarray(table.dense(slice(0, table.n_rows))[:, f], dtype=np.float64)
     left, right = ax.get_xlim()
     deciles = np.nanquantile(column, np.linspace(0.1, 0.9, 9))

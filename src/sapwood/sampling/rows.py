@@ -33,7 +33,7 @@ class RowSampler:
     """
 
     multiplies = False
-    headroom = 1.0
+    headroom: float = 1.0
     for_splits = False
 
     def bind(self, queries: Queries | None, y: np.ndarray) -> RowSampler:
@@ -140,7 +140,7 @@ class MinimalVariance(_Weighted):
     (Ibragimov and Gusev, 2019)."""
 
     share: float
-    headroom = 16.0
+    headroom: float = 16.0
     for_splits = True
 
     def draw(self, records: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
@@ -155,7 +155,7 @@ class BayesianBootstrap(_Weighted):
     """All rows, with weights drawn from an exponential distribution, to the power of a temperature."""
 
     temperature: float = 1.0
-    headroom = 32.0
+    headroom: float = 32.0
     for_splits = True
 
     def draw(self, records: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sapwood.callbacks import Callback, Round
+from sapwood.data.columns import Schema
 from sapwood.data.pages import Pages
 from sapwood.data.queries import Queries
 from sapwood.data.sorted import SortedRows
+from sapwood.encoding.encoding import Encoding
 from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.runtime.execution import Execution
@@ -45,36 +47,61 @@ class Rows:
         return start if self.offset is None else start + self.offset
 
 
+@dataclass(frozen=True)
+class TrainingPlan:
+    """How a model is trained.
+
+    Attributes
+    ----------
+    loss : for the targets of the training rows
+    tree : how a tree grows
+    n_rounds : of the model when training ends
+    seed : of all that is random
+    sampler : draws the rows of each tree
+    mode : where gradients are taken, and what becomes of a round's trees
+    step : factor of a tree
+    strategy : trees of a round
+    """
+
+    loss: Loss
+    tree: TreeConfig
+    n_rounds: int
+    seed: int = 0
+    sampler: RowSampler = field(default_factory=RowSampler)
+    mode: Mode = field(default_factory=Mode)
+    step: Step = field(default_factory=Step)
+    strategy: TreePerOutput = field(default_factory=TreePerOutput)
+
+    def first_model(
+        self, rows: Rows, base_score: np.ndarray | None = None, *, schema: Schema | None = None, encoding: Encoding | None = None
+    ) -> Model:
+        """Model without trees. `base_score` is its constant; None for the one with the least loss."""
+        if base_score is None:
+            base_score = self.loss.start(rows.y, rows.weight, rows.offset)
+        loss, shared = self.loss, self.strategy.shared
+        return Model(rows.pages.binning, base_score, loss.name, loss.link, shared=shared, schema=schema, encoding=encoding)
+
+
 def train(
     rows: Rows,
     watched: Mapping[str, Rows],
-    loss: Loss,
-    config: TreeConfig,
-    max_iter: int,
-    seed: int,
+    model: Model,
+    plan: TrainingPlan,
     execution: Execution,
     callbacks: Sequence[Callback] = (),
-    model: Model | None = None,
-    sampler: RowSampler | None = None,
-    mode: Mode | None = None,
-    step: Step | None = None,
-    strategy: TreePerOutput | None = None,
     checkpoints: CheckpointWriter | None = None,
 ) -> Model:
-    """Boost until `max_iter` rounds, or until a callback says stop. A given model goes on from where it is.
+    """Boost a model until it has `plan.n_rounds` rounds, or until a callback says stop.
 
-    Predictions are kept for the rows that are `watched`, too.
+    Predictions are kept for the evaluation sets, `watched`, too.
     """
-    sampler, mode, strategy = (sampler or RowSampler()).bind(rows.queries, rows.y), mode or Mode(), strategy or TreePerOutput()
-    if model is None:
-        start = loss.start(rows.y, rows.weight, rows.offset, execution)
-        model = Model(rows.pages.binning, start, loss.name, loss.link, shared=strategy.shared)
-    checkpoints = checkpoints or CheckpointWriter()
+    loss, config, seed, mode, strategy = plan.loss, plan.tree, plan.seed, plan.mode, plan.strategy
+    sampler, checkpoints = plan.sampler.bind(rows.queries, rows.y), checkpoints or CheckpointWriter()
     model = checkpoints.resume(model)
     for part in (rows, *watched.values()):
         part.begin(model, loss, execution)
     loss, raw = rows.loss, rows.raw
-    state = Round(model.n_rounds, max_iter, model, rows, dict(watched), config)
+    state = Round(model.n_rounds, plan.n_rounds, model, rows, dict(watched), config)
     try:
         for callback in callbacks:
             callback.before_training(state)
@@ -82,7 +109,7 @@ def train(
         workspace, leaves = rows.pages.workspace(execution), LeafAssignment(rows.pages.n_rows)
         config.rules.constrain(workspace, config.frontier.joint, rows.pages.binning.kinds)
         weight = np.ones(rows.pages.n_rows) if sampler.multiplies and rows.weight is None else rows.weight
-        strategy.begin(Fit(rows, weight, loss, sampler, mode, workspace, leaves, step or Step(), seed, execution))
+        strategy.begin(Fit(rows, weight, loss, sampler, mode, workspace, leaves, plan.step, seed, execution))
         checkpoints.restore(state, mode, callbacks)
         while not state.over:
             for callback in callbacks:

@@ -118,9 +118,13 @@ class CheckpointWriter:
 class FileCheckpointWriter(CheckpointWriter):
     """The state of training in a file, after some of the rounds and after the last."""
 
+    when: Checkpoint
+    identity: FitSignature
+    written: float
+
     def __init__(self, when: Checkpoint, identity: FitSignature, kept: Kept | None) -> None:
         self.when, self.identity, self.kept = when, identity, kept
-        self.seconds = SECONDS if when.every is when.seconds is None else when.seconds
+        self.seconds: float | None = SECONDS if when.every is when.seconds is None else when.seconds
         self.written = time.monotonic()
 
     def resume(self, model: Model) -> Model:

@@ -75,7 +75,7 @@ class Forest(Mode):
 
     def begin(self, training: Training) -> None:
         super().begin(training)
-        self.base = training.rows[0].constant(training.model)
+        self.base: np.ndarray = training.rows[0].constant(training.model)
 
     def before_round(self, round_: int) -> tuple[np.ndarray, np.ndarray]:
         return self.base, self.base
@@ -88,6 +88,10 @@ class Dart(Mode):
     Early stopping keeps the weights that the best round had.
     """
 
+    drop_rate: float
+    skip_drop: float
+    max_drop: int | None
+
     def __init__(self, drop_rate: float, skip_drop: float, max_drop: int | None) -> None:
         self.drop_rate, self.skip_drop, self.max_drop = drop_rate, skip_drop, max_drop
 
@@ -97,7 +101,7 @@ class Dart(Mode):
         self.factors: list[list[tuple[int, float]]] = [[] for _ in self.grown]  # of each tree: the round, and what it was multiplied by
 
     def before_round(self, round_: int) -> tuple[np.ndarray, np.ndarray]:
-        self.dropped = [tree for r in self._draw(round_) for tree in self._trees(r)]
+        self.dropped: list[int] = [tree for r in self._draw(round_) for tree in self._trees(r)]
         for tree in self.dropped:
             self.training.add(tree, -1.0)
         return super().before_round(round_)

@@ -129,13 +129,16 @@ class SharedTrees(TreePerOutput):
     gradients and hessians, over all rows of the leaf, drawn for the tree or not.
     """
 
+    gradient: np.ndarray
+    hessian: np.ndarray
+
     def __init__(self, n_trees: int) -> None:
         self.shared = n_trees
 
     def begin(self, fit: Fit) -> None:
         super().begin(fit)
         self.gradient, self.hessian = np.empty((2, fit.rows.pages.n_rows))
-        self.memory = np.empty(fit.rows.pages.n_rows * 8, dtype=np.uint8)
+        self.memory: np.ndarray = np.empty(fit.rows.pages.n_rows * 8, dtype=np.uint8)
 
     def trees(self, split_raw: np.ndarray, leaf_raw: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
         # Projected hessians are means over the outputs; what a leaf must have of them in all is the same.

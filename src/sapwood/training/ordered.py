@@ -25,12 +25,15 @@ class Prefix:
     It has the trees of the model that is made, with leaf values of its own.
     """
 
+    rows: np.ndarray
+    n_seen: int
+
     def __init__(self, training: Training, rows: np.ndarray, n_seen: int) -> None:
         given, start = training.rows[0], training.rows[0].constant(training.model)
         self.rows, self.n_seen, self.execution = rows, n_seen, training.execution  # of the rows, the first are those fitted to
-        self.raw = np.ascontiguousarray(start[:, rows])  # (n_outputs, n) float64
-        self.y = np.ascontiguousarray(given.y[rows])
-        self.weight = None if given.weight is None else given.weight[rows]
+        self.raw: np.ndarray = np.ascontiguousarray(start[:, rows])  # (n_outputs, n) float64
+        self.y: np.ndarray = np.ascontiguousarray(given.y[rows])
+        self.weight: np.ndarray | None = None if given.weight is None else given.weight[rows]
         self.loss = copy.deepcopy(given.loss)  # with memory of its own
         self.records: list[FixedGradients] = []
 
@@ -74,20 +77,22 @@ class Ordered(Mode):
     are tried on the others, in each permutation.
     """
 
+    unseen: np.ndarray
+
     def __init__(self, n_permutations: int) -> None:
         self.n_permutations = n_permutations
 
     def begin(self, training: Training) -> None:
         super().begin(training)
         learned = training.rows[0]
-        self.permutations = [list(self._prefixes(number)) for number in range(self.n_permutations)]
+        self.permutations: list[list[Prefix]] = [list(self._prefixes(number)) for number in range(self.n_permutations)]
         longest = np.zeros((self.n_permutations, learned.pages.n_rows))
         for of_permutation, prefixes in zip(longest, self.permutations, strict=True):
             for prefix in prefixes:
                 of_permutation[prefix.rows[prefix.n_seen :]] = prefix.n_seen
         shares = (longest == longest.max(axis=0)).astype(np.float64)
-        self.shares = shares / shares.sum(axis=0)  # (n_permutations, n_rows) float64: what each counts in a row's prediction
-        self.start = learned.constant(training.model)
+        self.shares: np.ndarray = shares / shares.sum(axis=0)  # (n_permutations, n_rows) float64: what each counts in a row's prediction
+        self.start: np.ndarray = learned.constant(training.model)
         self.unseen = np.empty_like(learned.raw)  # (n_outputs, n_rows) float64: predictions by what has not seen the row
 
     def _prefixes(self, permutation: int) -> Iterator[Prefix]:

@@ -51,6 +51,11 @@ class OldTrees(TreePerOutput):
     Another strategy works the new values out, with all its rules, as if it had just grown the tree.
     """
 
+    inner: TreePerOutput
+    model: Model
+    decay: float
+    shared: int
+
     def __init__(self, strategy: TreePerOutput, model: Model, decay: float) -> None:
         self.inner, self.model, self.decay, self.shared = strategy, model, decay, strategy.shared
 

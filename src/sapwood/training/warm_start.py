@@ -1,4 +1,4 @@
-"""What a fit goes on from: nothing, the estimator's own model, or one that it is given."""
+"""Model that a fit continues: none, the estimator's own, or one that it is given."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ class WarmStart:
 
     Attributes
     ----------
-    how : what the user said to go on: "warm_start", "init_model" or "partial_fit"; "" for a fit that does not
-    model : what there is already; None for nothing
+    how : name of the parameter or method that continues training: "warm_start", "init_model", "partial_fit" or "refit"; "" for none
+    model : trained before; None for none
     more_rounds : whether max_iter counts only the rounds to come
-    new_rows : whether no row had a part in the tables of categories, so that it is looked up in them as rows to be predicted are
+    new_rows : whether the encoding was learned from other rows, so that these are looked up in it as in `predict`
     targets : what an estimator knows of its targets (a classifier's classes); None if that is not known
-    init : where raw predictions start, besides the model: see `estimators.start`
-    data : the digest of the data that the model was made from; None if that is not known
+    init : estimator or model of the initial raw predictions: see `estimators.init_score`
+    data : digest of the data that the model was trained on; None if that is not known
+    scores : of the rounds before, to be continued
     """
 
     how: str = ""
@@ -36,6 +37,7 @@ class WarmStart:
     targets: Any = None
     init: Any = None
     data: str | None = None
+    scores: Any = None
     grows: ClassVar[bool] = True  # whether there will be more trees than before
 
     def rounds(self, max_iter: int) -> int:
@@ -52,10 +54,10 @@ class WarmStart:
         if self.model is None:
             return
         if self.model.n_outputs != loss.n_outputs:
-            raise ValueError(f"{self.how} goes on with {self.model.n_outputs} output(s), but y (or quantile) has {loss.n_outputs}")
+            raise ValueError(f"{self.how} continues a model of {self.model.n_outputs} output(s), but y (or quantile) has {loss.n_outputs}")
         for what, then, now in (("loss", self.model.loss, loss.name), ("link", self.model.link, loss.link)):
             if then != now:
-                raise ValueError(f"{self.how} goes on with the {what} {then!r}, but now it would be {now!r}")
+                raise ValueError(f"{self.how} continues a model with the {what} {then!r}, but now it would be {now!r}")
 
     def strategy(self, strategy: TreePerOutput) -> TreePerOutput:
         """Where trees come from."""

@@ -42,7 +42,7 @@ class Groups(Interactions):
 
     def __init__(self, groups: list[frozenset[int]], n_features: int) -> None:
         rest = frozenset(range(n_features)) - frozenset().union(*groups)
-        self.groups = [*groups, rest] if rest else list(groups)
+        self.groups: list[frozenset[int]] = [*groups, rest] if rest else list(groups)
 
     def below(self, path: frozenset[int], n_features: int) -> np.ndarray:
         allowed = np.zeros(n_features, dtype=bool)
@@ -54,6 +54,10 @@ class Groups(Interactions):
 
 class ByColumn(Interactions):
     """Interactions of columns, where features are made of them: all of a feature's columns must be allowed to meet."""
+
+    of_columns: Interactions
+    columns: list[tuple[int, ...]]
+    n_columns: int
 
     def __init__(self, of_columns: Interactions, columns: list[tuple[int, ...]], n_columns: int) -> None:
         self.of_columns, self.columns, self.n_columns = of_columns, columns, n_columns

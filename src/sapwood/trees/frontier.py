@@ -23,7 +23,7 @@ class Frontier:
     joint = False  # whether all leaves of a level have one split
 
     def __init__(self, max_leaves: int | None) -> None:
-        self.leaves_left = float("inf") if max_leaves is None else max_leaves - 1
+        self.leaves_left: float = float("inf") if max_leaves is None else max_leaves - 1
 
     def join(
         self, left: np.ndarray, right: np.ndarray, leaves: np.ndarray, sums: Sums, allows: Callable[[Sums], np.ndarray]
@@ -120,6 +120,7 @@ class Symmetric(Frontier):
     Where that would leave a child with too few rows, the rows stay together: both children have their parent's value.
     """
 
+    n_chosen: int
     joint = True
     MOST_LEVELS = 16
 

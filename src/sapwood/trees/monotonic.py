@@ -18,6 +18,10 @@ class MonotonicBounds:
     Its life: `after` each batch of splits; `finish` when the tree is grown, before leaves get their values.
     """
 
+    grower: Grower
+    frontier: Frontier
+    features: TreeFeatures
+
     def __init__(self, grower: Grower, frontier: Frontier, features: TreeFeatures, monotonic: np.ndarray | None) -> None:
         self.grower, self.frontier, self.features = grower, frontier, features
 
@@ -43,8 +47,8 @@ class Neighbours(MonotonicBounds):
         n = len(monotonic)
         self.low, self.high, self.missing = np.zeros((1, n), dtype=np.int64), np.full((1, n), FAR), np.ones((1, n), dtype=bool)
         self.levels: dict[int, np.ndarray] = {}  # of features that are split by levels: (n_leaves, 8) uint32, the bits of those in the box
-        self.leaves = [0]
-        self.bounds = {0: (-np.inf, np.inf)}
+        self.leaves: list[int] = [0]
+        self.bounds: dict[int, tuple[float, float]] = {0: (-np.inf, np.inf)}
 
     def after(self, nodes: list[int], first: int) -> None:
         grown = self.grower.nodes()

@@ -11,8 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood.estimators.loading import CLASSES, read_file
-from sapwood.estimators.saving import DEEPEST, SavedEstimator, read_unfitted, unfitted_data
+from sapwood.estimators.saving import CLASSES, DEEPEST, SavedEstimator, read_parts, read_unfitted, unfitted_data
 from sapwood.estimators.values import NotData, Unsaved, array_from_data, describe, from_data, to_data
 from sapwood.model import Model, ModelFormatError, disk, file
 
@@ -124,7 +123,7 @@ def read_wrapper(arrays: dict[str, np.ndarray], about: dict[str, Any], classes: 
         while (own := learned.pop(f"estimator_{len(estimators)}", None)) is not None:
             if own.dtype != np.uint8 or own.ndim != 1:
                 raise ValueError("an estimator must be a one-dimensional array of bytes")
-            estimators.append(read_file(own.copy(), None, depth + 1))
+            estimators.append(_read_estimator(own.copy(), depth + 1))
         if not estimators or any(isinstance(estimator, Model) for estimator in estimators):
             raise ValueError("it contains no estimator, or a model without one")
         wrapper = _read_unfitted(data, WRAPPERS if classes is None else classes, estimators, depth)
@@ -134,6 +133,15 @@ def read_wrapper(arrays: dict[str, np.ndarray], about: dict[str, Any], classes: 
             raise
         raise ModelFormatError(f"damaged Sapwood model: invalid wrapper: {error}") from None
     return wrapper
+
+
+def _read_estimator(data: np.ndarray, depth: int) -> Any:
+    """Estimator or wrapper within a wrapper."""
+    arrays, about = file.unseal(data)
+    if "wrapper" in about:
+        return read_wrapper(arrays, about, depth=depth)
+    file.check(arrays, about)
+    return read_parts(arrays, about, CLASSES, None, depth)
 
 
 def _read_unfitted(data: Any, classes: dict[str, Any], estimators: list[Any], depth: int) -> Any:

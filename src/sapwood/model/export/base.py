@@ -33,6 +33,8 @@ class Exporter:
     classes : the labels of a classifier; None for anything else
     """
 
+    forest: Forest
+    classes: Sequence[Any] | None
     name: ClassVar[str]
     knows_absent: ClassVar[bool] = False  # whether values that mean missing are found in what is exported
     knows_calendar: ClassVar[bool] = False  # whether it finds the parts of datetimes

@@ -52,7 +52,7 @@ class CSource(Exporter):
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise ValueError(f"name={name!r} must be an identifier of C: what names of functions begin with")
         self.prefix = name
-        self.lookups = dict(sorted(forest.model.encoding.lookups.items())) if forest.trees else {}
+        self.lookups: dict[int, Lookup] = dict(sorted(forest.model.encoding.lookups.items())) if forest.trees else {}
 
     def make(self) -> str:
         parts = [self._head(), self._columns(), _table("double", "base_score", map(_number, self.forest.base_score))]

@@ -15,6 +15,7 @@ from sapwood.trees.column_tree import ColumnTree
 from sapwood.trees.tree import Tree
 
 if TYPE_CHECKING:
+    from sapwood.data.columns import Schema
     from sapwood.model import Model
 
 
@@ -24,13 +25,15 @@ class Forest:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.trees: list[Tree] = model.trees[: model.n_rounds_used * model.trees_per_round]
-        self.n_columns = model.encoding.n_columns
-        self.n_outputs = model.n_outputs
+        self.n_columns: int = model.encoding.n_columns
+        self.n_outputs: int = model.n_outputs
         self.base_score: np.ndarray = model.base_score  # (n_outputs,) float64
         self.link: str = model.link
         self.shared: int = model.shared
-        self.schema = model.schema
-        self.absent = sorted(float(value) for value in model.schema.absent if not isinstance(value, str))  # they mean missing, too
+        self.schema: Schema = model.schema
+        self.absent: list[float] = sorted(
+            float(value) for value in model.schema.absent if not isinstance(value, str)
+        )  # they mean missing, too
 
     @property
     def column_names(self) -> list[str]:

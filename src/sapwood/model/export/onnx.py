@@ -42,7 +42,7 @@ class Onnx(Exporter):
     def __init__(self, forest: Forest, classes: Sequence[Any] | None = None, raw: bool = False) -> None:
         super().__init__(forest, classes)
         self.raw = raw
-        self.onnx = self.library("onnx")
+        self.onnx: Any = self.library("onnx")
         self.nodes: list[Any] = []
         self.constants: dict[str, Any] = {}
 

@@ -24,9 +24,12 @@ class Clock:
     moments : the name of the column, (n_rows, 1) of doubles
     """
 
+    days: str
+    time: str
+
     def __init__(self, graph: Onnx, moments: str, ahead: int) -> None:
         self.graph = graph
-        self.unknown = graph.operate("IsNaN", [graph.operate("Sub", [moments, moments])])
+        self.unknown: str = graph.operate("IsNaN", [graph.operate("Sub", [moments, moments])])
         safe = graph.operate("Where", [self.unknown, graph.constant(np.array([[0.0]])), moments])
         whole = graph.operate("Cast", [graph.operate("Floor", [safe])], to=graph.onnx.TensorProto.INT64)
         wall = self._add(whole, ahead)

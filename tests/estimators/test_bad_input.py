@@ -611,5 +611,5 @@ def test_numpy_numbers_are_as_good_as_pythons(parameters):
     ids=["all rows", "fewer rows than classes", "a class of one row"],
 )
 def test_a_validation_set_that_cannot_be_cut_names_the_parameter(estimator, y):
-    with pytest.raises(ValueError, match=r"validation_fraction=\S+ of 200 rows cannot be kept aside.*give X_val"):
+    with pytest.raises(ValueError, match=r"validation_fraction=\S+ of 200 rows cannot be held out.*give X_val"):
         estimator.fit(X, y)

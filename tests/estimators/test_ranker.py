@@ -173,7 +173,7 @@ class TestSampling:
         assert len({rows.tobytes() for rows in drawn}) == 4
 
     def test_only_for_uniform_sampling(self):
-        with pytest.raises(ValueError, match="sampling_unit='query' has no meaning with sampling='goss'"):
+        with pytest.raises(ValueError, match="sampling_unit='query' cannot be combined with sampling='goss'"):
             ranker(sampling="goss", sampling_unit="query").fit(X, Y, qid=QID)
 
 
@@ -201,7 +201,7 @@ def test_bad_input(change, message):
 
 @pytest.mark.parametrize("label_gain", [[1, 0], [-1, 0, 1], [], [0, np.inf], [[0, 1]]])
 def test_bad_label_gain(label_gain):
-    with pytest.raises(ValueError, match="label_gain must be a list of finite numbers from 0 on that do not fall"):
+    with pytest.raises(ValueError, match="label_gain must be a list of finite, non-negative numbers that do not decrease"):
         ranker(label_gain=label_gain).fit(X, Y, qid=QID)
 
 

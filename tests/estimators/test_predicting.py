@@ -148,7 +148,7 @@ def test_a_margin_must_be_above_zero(margin):
     fitted = BoostingClassifier(max_iter=2).fit(X, y > 0)
     with pytest.raises(ValueError, match="early_exit must be a number above 0"):
         fitted.predict(X, early_exit=margin)
-    with pytest.raises(ValueError, match="does not go together with offset"):
+    with pytest.raises(ValueError, match="early_exit cannot be combined with offset"):
         fitted.predict(X, early_exit=1.0, offset=np.zeros(N_ROWS))
 
 

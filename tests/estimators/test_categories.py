@@ -231,7 +231,7 @@ class TestWhichColumns:
             ([3], "categorical_features gives the feature 3, but X has 3"),
             ([True, False], "boolean mask should have shape"),
             (["paint"], "categorical_features names the feature 'paint', but X had no column names"),
-            ([0.5], "by name, position, type or function; got 0.5"),
+            ([0.5], "by name, position, dtype or callable; got 0.5"),
         ],
     )
     def test_bad_ones(self, chosen, match):
@@ -251,14 +251,20 @@ class TestRefusedByName:
             ({"monotonic_cst": {"paint": 1}}, "monotonic_cst names the column 'paint', which is a category of 12 levels"),
             ({"cut_points": {"paint": [1.0]}}, "cut_points names the column 'paint'"),
             ({"forced_splits": {"feature": "town", "threshold": 1}}, "forced_splits names the column 'town'"),
-            ({"tree_method": "exact", "categorical_encoding": "partition"}, "'partition' of the column 'paint' and tree_method='exact'"),
-            ({"max_bins": 1000, "categorical_encoding": {"town": "onehot"}}, "'onehot' of the column 'town' and max_bins above 255"),
+            (
+                {"tree_method": "exact", "categorical_encoding": "partition"},
+                "'partition' of the column 'paint' cannot be combined with tree_method='exact'",
+            ),
+            (
+                {"max_bins": 1000, "categorical_encoding": {"town": "onehot"}},
+                "'onehot' of the column 'town' cannot be combined with max_bins above 255",
+            ),
             ({"categorical_encoding": "mean"}, "categorical_encoding"),
-            ({"categorical_encoding": ["target", "mean"]}, "categorical_encoding must be made of auto, onehot, .*; got 'mean'"),
+            ({"categorical_encoding": ["target", "mean"]}, "categorical_encoding must consist of auto, onehot, .*; got 'mean'"),
             ({"categorical_encoding": {"paint": "mean"}}, "got 'mean' for the feature 'paint'"),
             ({"categorical_encoding": {"colour": "target"}}, "categorical_encoding names the feature 'colour'"),
-            ({"categorical_encoding": ["target", "target"]}, "must name each encoding once"),
-            ({"categorical_encoding": []}, "must name each encoding once"),
+            ({"categorical_encoding": ["target", "target"]}, "must have each encoding once"),
+            ({"categorical_encoding": []}, "must have each encoding once"),
             ({"max_combination": 4}, "max_combination"),
             ({"cat_l2": -1.0}, "cat_l2"),
         ],
@@ -269,7 +275,7 @@ class TestRefusedByName:
 
     def test_too_many_combinations(self):
         many = pd.DataFrame({f"c{k}": rng.choice(LETTERS, 50) for k in range(24)})
-        with pytest.raises(ValueError, match="max_combination=2 would make 276 combinations of 24 categories; at most 256"):
+        with pytest.raises(ValueError, match="max_combination=2 would make 276 combinations of 24 categorical columns; at most 256"):
             regressor(max_combination=2).fit(many, Y[:50])
 
 

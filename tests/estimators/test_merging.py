@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from sapwood import Model, load, merge
 from sapwood.encoding.lookup import combine, split
-from tests.test_going_on import CASES, FRAME, WORDS, N, X, Y, classifier, regressor
+from tests.estimators.test_warm_start import CASES, FRAME, WORDS, N, X, Y, classifier, regressor
 
 HALVES = [slice(0, 150), slice(150, N)]
 

@@ -112,7 +112,7 @@ class TestShares:
     def test_what_is_wrong_is_named(self):
         wrong = SHARES.copy()
         wrong[7] *= 2
-        with pytest.raises(ValueError, match=r"y as a matrix must be labels \(0 or 1\), or shares .*; got \[.*\] in row 7"):
+        with pytest.raises(ValueError, match=r"y as a matrix must be labels \(0 or 1\), or probabilities .*; got \[.*\] in row 7"):
             classifier().fit(X, wrong)
         with pytest.raises(ValueError, match="loss='focal' is not for targets like these; choose from log_loss"):
             classifier(loss="focal").fit(X, SHARES)

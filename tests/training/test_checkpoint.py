@@ -23,8 +23,8 @@ from sapwood.model import container, disk
 from sapwood.model.file import checksum
 from sapwood.training.fit_signature import as_text
 from tests import killed
-from tests import test_going_on as going_on
-from tests.test_going_on import FRAME, WORDS, N, X, Y, classifier, regressor
+from tests.estimators import test_warm_start as going_on
+from tests.estimators.test_warm_start import FRAME, WORDS, N, X, Y, classifier, regressor
 
 KILLS = max(1, int(os.environ.get("SAPWOOD_KILLS", "0")) // 10)  # of a training; `make kill` asks for many
 EARLY = {"early_stopping": True, "learning_rate": 0.6, "n_iter_no_change": 3, "max_iter": 25}
@@ -137,7 +137,7 @@ def test_going_on_from_a_model_can_be_cut_off_too(tmp_path):
     cut_off(regressor(max_iter=8), 9, X, Y, checkpoint=checkpoint, init_model=first)
     rest = regressor(max_iter=8).fit(X, Y, init_model=first, checkpoint=checkpoint, callbacks=[CutOff()])
     assert rest.model_.to_bytes() == whole.model_.to_bytes()
-    with pytest.raises(CheckpointError, match=r"the model to go on from was Model of 4 rounds, .*, now it is None"):
+    with pytest.raises(CheckpointError, match=r"the model to continue from was Model of 4 rounds, .*, now it is None"):
         regressor(max_iter=8).fit(X, Y, checkpoint=checkpoint, callbacks=[CutOff()])
     parts = regressor(max_iter=3).partial_fit(X[:150], Y[:150]).partial_fit(X[150:], Y[150:], checkpoint=tmp_path / "b")
     assert parts.model_.to_bytes() == regressor(max_iter=3).partial_fit(X[:150], Y[:150]).partial_fit(X[150:], Y[150:]).model_.to_bytes()
@@ -344,7 +344,7 @@ def test_text_tells_values_apart():
 def run(path, at, n_jobs):
     """`killed.fit` in a process of its own."""
     command = [sys.executable, "-m", "tests.killed", str(path), str(at), str(n_jobs), f"{path}.model"]
-    return subprocess.Popen(command, cwd=Path(__file__).parent.parent)
+    return subprocess.Popen(command, cwd=Path(__file__).parents[2])
 
 
 def kill_while_it_trains(path, rng):

@@ -15,7 +15,7 @@ from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
 from sapwood.losses import SquaredError
 from sapwood.runtime.execution import SERIAL
-from sapwood.training.boosting import Rows, train
+from sapwood.training.boosting import Rows, TrainingPlan, train
 from sapwood.training.ordered import Ordered
 from sapwood.trees.features import FeaturePolicy
 from sapwood.trees.frontier import FRONTIERS
@@ -54,7 +54,8 @@ def trained():
     mode = Ordered(3)
     look = Look(mode)
     config = TreeConfig(FRONTIERS["leafwise"], FeaturePolicy(4))
-    model = train(Rows(pages, Y, None), {}, SquaredError(), config, 6, 0, SERIAL, [look], mode=mode)
+    rows, plan = Rows(pages, Y, None), TrainingPlan(SquaredError(), config, n_rounds=6, mode=mode)
+    model = train(rows, {}, plan.first_model(rows), plan, SERIAL, [look])
     return model, mode, look.unseen
 
 
@@ -217,10 +218,10 @@ class TestUse:
             ({"loss": "cox"}, "loss='cox'"),
         ],
     )
-    def test_what_does_not_go_together(self, parameters, words):
-        with pytest.raises(ValueError, match=f"boosting='ordered' and {words} do not go together"):
+    def test_what_cannot_be_combined(self, parameters, words):
+        with pytest.raises(ValueError, match=f"boosting='ordered' cannot be combined with {words}: .*; use boosting='plain'"):
             regressor(**parameters).fit(X, np.abs(Y)).fit(X, np.abs(Y))
 
-    def test_ranking_does_not_go_together(self):
-        with pytest.raises(ValueError, match="boosting='ordered' and loss="):
+    def test_ranking_is_refused(self):
+        with pytest.raises(ValueError, match="boosting='ordered' cannot be combined with loss="):
             BoostingRanker(boosting="ordered").fit(X, CLASSES, group=[N])

@@ -43,7 +43,9 @@ def test_no_other_factor_of_a_tree_is_better(kind, strategy):
     ways |= {"multi_strategy": strategy, "shared_trees": 1}
     estimator = BoostingClassifier(**ways) if kind == "classes" else BoostingRegressor(**ways, loss="poisson")
     fitted = estimator.fit(X, classes if kind == "classes" else several)
-    y, loss = fitted._targets(classes if kind == "classes" else several, len(X), WarmStart())
+    task = fitted._task(fitted._values())
+    targets, y = task.read_targets(classes if kind == "classes" else several, len(X), WarmStart())
+    loss = task.loss(targets)
     base, full = (np.ascontiguousarray(fitted.model_.predict_raw(ArrayTable(X), SERIAL, rounds).T) for rounds in (0, 1))
     losses = {factor: loss.mean(y, base + factor * (full - base), None, SERIAL) for factor in (0, 0.9, 0.99, 1, 1.01, 1.1)}
     assert losses[1] == min(losses.values()) < losses[0]
@@ -95,5 +97,5 @@ def test_several_labels_and_other_ways():
 
 
 def test_an_order_has_no_slope():
-    with pytest.raises(ValueError, match="step='line_search' and loss='lambdamart' do not go together"):
+    with pytest.raises(ValueError, match="step='line_search' cannot be combined with loss='lambdamart'"):
         BoostingRanker(step="line_search").fit(X, np.arange(400) % 3, qid=np.repeat(np.arange(40), 10))

@@ -8,16 +8,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sapwood import BoostingClassifier, BoostingRegressor, Model
+from sapwood.data.columns import Schema
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
 from sapwood.encoding.encoding import Encoding
+from sapwood.estimators.tasks import Classification
 from sapwood.losses import REGRESSION
 from sapwood.losses.multi_output import MultiOutputLoss
 from sapwood.losses.multi_quantile import MultiQuantileLoss
-from sapwood.params.plan import make_strategy, make_tree_config
-from sapwood.params.resolve import Features
+from sapwood.params.column_plan import ColumnPlan
+from sapwood.params.columns import Features
+from sapwood.params.plan import TreePlan, make_strategy
 from sapwood.runtime.execution import SERIAL, Execution
-from sapwood.training.boosting import Rows, train
+from sapwood.training.boosting import Rows, TrainingPlan, train
 from sapwood.training.multi_output import SharedTrees
 from sapwood.training.warm_start import WarmStart
 
@@ -164,8 +167,9 @@ class TestSharedTrees:
 )
 def test_how_many_trees_classes_share(multi_strategy, n_rows, n_classes, shared):
     estimator = BoostingClassifier(multi_strategy=multi_strategy)
-    loss = estimator._targets(np.repeat(np.arange(n_classes), 2), 2 * n_classes, WarmStart())[1]
-    assert make_strategy(estimator, loss, n_rows, WarmStart()).shared == shared
+    task = Classification(estimator._values())
+    loss = task.loss(task.read_targets(np.repeat(np.arange(n_classes), 2), 2 * n_classes, WarmStart())[0])
+    assert make_strategy(estimator._values(), loss, n_rows, WarmStart()).shared == shared
 
 
 def test_two_classes_share_nothing():
@@ -262,11 +266,13 @@ def test_threads_and_pages_leave_no_trace(n_threads, n_pages, missing):
 
     def fit(n_threads, n_pages):
         estimator = BoostingRegressor(max_leaf_nodes=15, n_jobs=n_threads)
-        loss, features = MultiOutputLoss([REGRESSION["squared_error"]() for _ in range(2)]), Features(4, None)
+        parameters, loss = estimator._values(), MultiOutputLoss([REGRESSION["squared_error"]() for _ in range(2)])
         binning = BoostingRegressor(max_iter=1, max_leaf_nodes=2, early_stopping=False, n_jobs=1).fit(x, x[:, 0]).model_.binning
         rows = Rows(Pages.build(ArrayTable(x), binning, Execution(n_threads)).cut(n_pages), y, None)
-        config = make_tree_config(estimator, features, Encoding(4), loss, None)
-        return train(rows, {}, loss, config, 4, 0, Execution(n_threads), strategy=SharedTrees(2)).to_bytes()
+        trees = TreePlan.resolve(parameters, ColumnPlan.resolve(parameters, Features(4, None)), loss)
+        config = trees.config(Schema(4), Encoding(4), binning, None)
+        plan = TrainingPlan(loss, config, n_rounds=4, strategy=SharedTrees(2))
+        return train(rows, {}, plan.first_model(rows), plan, Execution(n_threads)).to_bytes()
 
     assert fit(n_threads, n_pages) == fit(1, 1)
 

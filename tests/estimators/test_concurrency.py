@@ -20,7 +20,7 @@ from sapwood.runtime import threads
 from sapwood.runtime.execution import SERIAL, Execution
 from sapwood.runtime.threads import available_cpus, resolve_threads
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 SECONDS = 60  # what hangs fails after this long
 
 
@@ -130,7 +130,7 @@ def test_whoever_predicts_during_a_refit_sees_the_old_model_or_the_new():
 
 IN_CHILDREN = """
 import joblib, json, multiprocessing, sys
-from tests.test_concurrency import fit_bytes
+from tests.estimators.test_concurrency import fit_bytes
 fit_bytes(0)  # the parent's threads are up
 context = multiprocessing.get_context(sys.argv[1])
 with context.Pool(1) as pool:
@@ -151,7 +151,7 @@ def test_child_processes_fit_after_their_parent_did(method, digests):
 
 FORK_IN_A_STORM = """
 import json, os, signal, threading
-from tests.test_concurrency import fit_bytes
+from tests.estimators.test_concurrency import fit_bytes
 expected, stop = fit_bytes(0), threading.Event()
 
 def storm():
@@ -284,7 +284,7 @@ def test_without_a_control_group_affinity_alone_counts(monkeypatch, tmp_path):
 
 THREADS_STARTED = """
 import json, os
-from tests.test_concurrency import fit
+from tests.estimators.test_concurrency import fit
 cpus, before, started = os.sched_getaffinity(0), len(os.listdir("/proc/self/task")), []
 for n_jobs, allowed in ((64, {min(cpus)}), (None, {min(cpus)}), (1, cpus), (64, cpus)):
     os.sched_setaffinity(0, allowed)

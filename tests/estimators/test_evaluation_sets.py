@@ -119,7 +119,7 @@ class TestEvalSets:
             ({"eval_sets": {"new": (NEW, NEW_Y[:-1])}}, "X of eval_sets['new'] has 200"),
             ({"eval_sets": {"new": (NEW, NEW_Y, -WEIGHT)}}, "sample_weight of eval_sets['new'] must not be negative"),
             ({"eval_sets": {"new": (NEW[:, :2], NEW_Y)}}, "features"),
-            ({"eval_metric": "mae"}, "eval_metric is given, but no rows to measure"),
+            ({"eval_metric": "mae"}, "eval_metric is given, but there is no evaluation set"),
             ({"eval_sets": 3}, "eval_sets must be a dict of name -> (X, y), or a list of such; got int"),
             ({"eval_sets": {"new": (NEW, NEW_Y)}, "eval_metric": "nonsense"}, "metric 'nonsense' is unknown; choose from loss, mse, rmse"),
             ({"eval_sets": {"new": (NEW, NEW_Y)}, "eval_metric": "ndcg@5"}, "the metric 'ndcg@5' needs to know the queries"),

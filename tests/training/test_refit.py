@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
 
-from tests.test_going_on import CASES, FRAME, WORDS, N, X, Y, classifier, regressor
+from tests.estimators.test_warm_start import CASES, FRAME, WORDS, N, X, Y, classifier, regressor
 
 ROWS = (slice(0, 150), slice(150, N))
 
@@ -133,12 +133,12 @@ def test_bad_decay(decay):
 def test_what_differs_is_named():
     fitted = classifier(max_iter=2).fit(X, WORDS)
     before = fitted.model_.to_bytes()
-    with pytest.raises(ValueError, match=r"refit goes on with the classes \['high', 'low', 'middle'\], but y has \['odd'"):
+    with pytest.raises(ValueError, match=r"refit continues a model of the classes \['high', 'low', 'middle'\], but y has \['odd'"):
         fitted.refit(X, np.where(WORDS == "low", "odd", "other"))
     with pytest.raises(ValueError, match="X has 2 features, but BoostingClassifier is expecting 4"):
         fitted.refit(X[:, :2], WORDS)
     assert fitted.model_.to_bytes() == before
-    with pytest.raises(ValueError, match="boosting='dart' and refit do not go together"):
+    with pytest.raises(ValueError, match="boosting='dart' cannot be combined with refit"):
         regressor(boosting="dart").fit(X, Y).refit(X, Y)
 
 

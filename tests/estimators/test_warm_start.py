@@ -221,11 +221,13 @@ class TestClasses:
 
     def test_unknown_ones_are_named(self):
         fitted = classifier().partial_fit(X, LABELS)
-        with pytest.raises(ValueError, match=r"partial_fit goes on with the classes \[0, 1\], but y has \[0, 2\]"):
+        with pytest.raises(ValueError, match=r"partial_fit continues a model of the classes \[0, 1\], but y has \[0, 2\]"):
             fitted.partial_fit(X, LABELS * 2)
-        with pytest.raises(ValueError, match=r"init_model goes on with the classes \[0, 1\], but y has \['high', 'low', 'middle'\]"):
+        with pytest.raises(
+            ValueError, match=r"init_model continues a model of the classes \[0, 1\], but y has \['high', 'low', 'middle'\]"
+        ):
             classifier().fit(X, WORDS, init_model=fitted)
-        with pytest.raises(ValueError, match=r"partial_fit goes on with the classes \[3, 4\], but y has \[0, 1\]"):
+        with pytest.raises(ValueError, match=r"partial_fit continues a model of the classes \[3, 4\], but y has \[0, 1\]"):
             classifier().partial_fit(X, LABELS, classes=[3, 4])
 
     def test_other_ones_in_a_later_call(self):
@@ -317,9 +319,9 @@ class TestInit:
 
     def test_two_starts_are_refused(self):
         first = regressor().fit(X, Y)
-        with pytest.raises(ValueError, match="init_model and init do not go together"):
+        with pytest.raises(ValueError, match="init_model cannot be combined with init:"):
             regressor(init=first).fit(X, Y, init_model=first)
-        with pytest.raises(ValueError, match="init_model and warm_start=True do not go together"):
+        with pytest.raises(ValueError, match="init_model cannot be combined with warm_start=True"):
             regressor(warm_start=True).fit(X, Y).fit(X, Y, init_model=first)
 
 
@@ -334,27 +336,29 @@ class TestWhatDiffersIsNamed:
             regressor().fit(FRAME[list("abcd")].rename(columns={"d": "e"}), Y, init_model=named)
 
     def test_loss(self):
-        with pytest.raises(ValueError, match="init_model goes on with the loss 'squared_error', but now it would be 'poisson'"):
+        with pytest.raises(ValueError, match="init_model continues a model with the loss 'squared_error', but now it would be 'poisson'"):
             regressor(loss="poisson").fit(X, np.exp(Y), init_model=self.first)
         warm = regressor(warm_start=True).fit(X, Y).set_params(loss="absolute_error", max_iter=20)
-        with pytest.raises(ValueError, match="warm_start goes on with the loss 'squared_error', but now it would be 'absolute_error'"):
+        with pytest.raises(
+            ValueError, match="warm_start continues a model with the loss 'squared_error', but now it would be 'absolute_error'"
+        ):
             warm.fit(X, Y)
 
     def test_outputs(self):
-        with pytest.raises(ValueError, match=r"init_model goes on with 1 output\(s\), but y \(or quantile\) has 3"):
+        with pytest.raises(ValueError, match=r"init_model continues a model of 1 output\(s\), but y \(or quantile\) has 3"):
             regressor().fit(X, SEVERAL, init_model=self.first)
 
     def test_shared_trees(self):
         shared = classifier(shared_trees=2).fit(X, WORDS)
-        with pytest.raises(ValueError, match=r"init_model goes on with 2 shared tree\(s\) a round"):
+        with pytest.raises(ValueError, match=r"init_model continues a model with 2 shared tree\(s\) a round"):
             classifier(multi_strategy="one_output_per_tree").fit(X, WORDS, init_model=shared)
         assert classifier().fit(X, WORDS, init_model=shared).model_.shared == 2
 
     def test_forest(self):
         forest = regressor(boosting="forest", subsample=0.5)
-        with pytest.raises(ValueError, match="boosting='forest' and partial_fit do not go together"):
+        with pytest.raises(ValueError, match="boosting='forest' cannot be combined with partial_fit"):
             clone(forest).partial_fit(X, Y)
-        with pytest.raises(ValueError, match="boosting='forest' and init_model do not go together"):
+        with pytest.raises(ValueError, match="boosting='forest' cannot be combined with init_model"):
             clone(forest).fit(X, Y, init_model=self.first)
 
     @pytest.mark.parametrize("other", [LinearRegression(), 3, classifier()])

@@ -107,7 +107,7 @@ class TestMonotonic:
     )
     def test_neighbours_refuse(self, other):
         x, y = make("squared_error", 0)
-        with pytest.raises(ValueError, match=r"monotonic_method='neighbours' and .* do not go together"):
+        with pytest.raises(ValueError, match=r"monotonic_method='neighbours' cannot be combined with .*; use 'basic'"):
             estimator("squared_error", monotonic_cst=[1, 0, 0], monotonic_method="neighbours", **other).fit(x, y)
 
     def test_without_it_predictions_fall(self):
@@ -132,7 +132,7 @@ class TestMonotonic:
         ("value", "message"),
         [
             ([1, 0], r"monotonic_cst has shape \(2,\) but the input data X has 3 features"),
-            ([1, 2, 0], "monotonic_cst must be made of -1 .* got 2"),
+            ([1, 2, 0], "monotonic_cst must consist of -1 .* got 2"),
             ({"a": 1}, "monotonic_cst names the feature 'a', but X had no column names"),
             ({5: 1}, "monotonic_cst gives the feature 5, but X has 3 features: 0 to 2"),
             ({0: "up"}, "got 'up'"),
@@ -150,7 +150,7 @@ class TestMonotonic:
 
     def test_many_classes_are_refused(self):
         x, y = make("squared_error", 2)
-        with pytest.raises(ValueError, match="monotonic_cst and loss='multinomial_log_loss' do not go together"):
+        with pytest.raises(ValueError, match="monotonic_cst cannot be combined with loss='multinomial_log_loss'"):
             BoostingClassifier(monotonic_cst=[1, 0, 0]).fit(x, np.digitize(y, [-0.5, 0.5]))
 
 
@@ -265,5 +265,5 @@ class TestForcedSplits:
             self.fit(splits)
 
     def test_symmetric_trees_are_refused(self):
-        with pytest.raises(ValueError, match="forced_splits and grow_policy='symmetric' do not go together"):
+        with pytest.raises(ValueError, match="forced_splits cannot be combined with grow_policy='symmetric'"):
             self.fit(self.SPLITS, grow_policy="symmetric")

@@ -76,7 +76,7 @@ class TestSelectors:
             ("colour", "max_bins names the feature 'colour', which X does not have"),
             (9, "max_bins gives the feature 9, but X has 4 features"),
             ([True, False], r"boolean mask should have shape \(4,\), got: \(2,\)"),
-            (None, "max_bins must give features by name, position, type or function; got None"),
+            (None, "max_bins must select columns by name, position, dtype or callable; got None"),
         ],
     )
     def test_what_is_not_there_is_named(self, columns, message):
@@ -84,7 +84,7 @@ class TestSelectors:
             features(FRAME).positions(columns, "max_bins")
 
     def test_an_array_has_no_types(self):
-        with pytest.raises(ValueError, match="X is no data frame, whose columns have types"):
+        with pytest.raises(ValueError, match="X is not a data frame: give positions"):
             Features(2, None, np.ones((3, 2))).positions(float, "max_bins")
 
     def test_behind_a_pipeline(self):
@@ -136,12 +136,13 @@ class TestSpec:
         assert fitted.model_.to_bytes() == model_bytes(frame, **said)
 
     def test_does_not_contradict(self):
-        with pytest.raises(ValueError, match="monotonic_cst is given, and feature_spec says something of it, too"):
+        with pytest.raises(ValueError, match="monotonic_cst cannot be combined with the same setting in feature_spec"):
             model_bytes(feature_spec=self.SPEC, monotonic_cst={"age": 1})
 
     def test_knows_its_words(self):
         with pytest.raises(
-            ValueError, match="FeatureSpec says 'monotone' of the column 'age'; it can say categorical, encoding, monotonic"
+            ValueError,
+            match="FeatureSpec has an unknown setting 'monotone' of the column 'age'; choose from categorical, encoding",
         ):
             FeatureSpec({"age": {"monotone": 1}})
 

@@ -1,0 +1,151 @@
+"""Regression, classification and ranking: how targets, weights and queries are read, and which loss they have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from sapwood.data.checks import check_quantiles, check_weights
+from sapwood.data.dataset import Dataset
+from sapwood.data.queries import Queries
+from sapwood.data.tables import Table
+from sapwood.estimators.inputs import FitInput
+from sapwood.estimators.targets import ClassLabels, Numbers, Relevances, Targets, read_classes
+from sapwood.losses import RANKING, REGRESSION, Loss
+from sapwood.losses.multi_output import MultiOutputLoss
+from sapwood.losses.multi_quantile import MultiQuantileLoss
+from sapwood.losses.registry import find_loss
+from sapwood.metrics import as_metric
+from sapwood.params.signatures import ClassifierSignatures, CommonParameters, RankerSignatures, RegressorSignatures
+from sapwood.training.warm_start import WarmStart
+
+Parameters = TypeVar("Parameters", bound=CommonParameters)
+
+
+class Task(Generic[Parameters]):
+    """Part of a fit that depends on the kind of targets. It reads parameters and keeps no state."""
+
+    extra_arguments: tuple[str, ...] = ()  # of `fit`, besides X, y, sample_weight and offset
+
+    def __init__(self, parameters: Parameters) -> None:
+        self.parameters = parameters
+
+    def read_targets(self, y: Any, n_rows: int, start: WarmStart) -> tuple[Targets, np.ndarray]:
+        """Kind of the training targets, and these as the loss has them; the first axis is rows."""
+        raise NotImplementedError
+
+    def loss(self, targets: Targets) -> Loss:
+        """Loss for such targets."""
+        raise NotImplementedError
+
+    def dataset(self, given: FitInput, table: Table, y: np.ndarray, targets: Targets) -> Dataset:
+        """Rows of a table with encoded targets, and with weights and queries as the user gave them."""
+        allowed = {f"{name}{'_val' if given.suffix == '_val' else ''}" for name in self.extra_arguments}
+        if unknown := set(given.more) - allowed:
+            known = ("X", "y", "sample_weight", "offset", *self.extra_arguments)
+            raise ValueError(f"{unknown.pop()!r}{given.suffix} is unknown; choose from {', '.join(known)}")
+        return Dataset(table, y, self.weights(given.sample_weight, y, targets, f"sample_weight{given.suffix}"))
+
+    def weights(self, weight: Any, y: np.ndarray, targets: Targets, name: str) -> np.ndarray | None:
+        """Weights of rows."""
+        return check_weights(weight, len(y), name)
+
+    def metric(self, given: Any) -> Any:
+        """Metric that is meant where the user gave this."""
+        return given
+
+
+class Regression(Task[RegressorSignatures]):
+    """Targets are numbers."""
+
+    def single_loss(self) -> Any:
+        """Loss of one column of targets."""
+        p = self.parameters
+        if not isinstance(p.quantile, (list, tuple, np.ndarray)):
+            return find_loss(p.loss, REGRESSION, p)
+        if p.loss != "quantile":
+            raise ValueError(f"several quantiles are for loss='quantile'; got quantile={p.quantile!r} and loss={p.loss!r}")
+        return MultiQuantileLoss(check_quantiles(p.quantile))
+
+    def read_targets(self, y: Any, n_rows: int, start: WarmStart) -> tuple[Targets, np.ndarray]:
+        loss = self.single_loss()
+        y = loss.read_targets(y, n_rows, "y")
+        several = y.ndim == 2 and loss.n_outputs == 1 and not loss.survival
+        whole = MultiOutputLoss([self.single_loss() for _ in range(y.shape[1])]) if several else loss
+        return Numbers(y.size // len(y), loss, whole), y
+
+    def loss(self, targets: Targets) -> Loss:
+        assert isinstance(targets, Numbers)
+        return targets.whole
+
+
+class Classification(Task[ClassifierSignatures]):
+    """Targets are classes."""
+
+    def read_targets(self, y: Any, n_rows: int, start: WarmStart) -> tuple[Targets, np.ndarray]:
+        kind: ClassLabels = start.targets or read_classes(y, n_rows)
+        if start.targets is not None and (start.how == "warm_start" or type(kind) is ClassLabels):
+            given = read_classes(y, n_rows)
+            # Only `warm_start` is for the same rows: new ones need not have every class.
+            known = np.isin(given.classes, kind.classes).all() and (start.how != "warm_start" or len(given.classes) == len(kind.classes))
+            if type(given) is not type(kind) or not known:
+                raise ValueError(
+                    f"{start.how} continues a model of the classes {kind.classes.tolist()}, but y has {given.classes.tolist()}"
+                )
+        return kind, kind.encode(y, n_rows, "y")
+
+    def loss(self, targets: Targets) -> Loss:
+        assert isinstance(targets, ClassLabels)
+        return targets.make_loss(self.parameters.loss, self.parameters)
+
+    def weights(self, weight: Any, y: np.ndarray, targets: Targets, name: str) -> np.ndarray | None:
+        weight = super().weights(weight, y, targets, name)
+        if self.parameters.class_weight is None:
+            return weight
+        assert isinstance(targets, ClassLabels)
+        by_class = targets.row_weights(self.parameters.class_weight, y)
+        return by_class if weight is None else weight * by_class
+
+
+class Ranking(Task[RankerSignatures]):
+    """Targets are relevances of rows for queries."""
+
+    extra_arguments: tuple[str, ...] = ("group", "qid")
+
+    def read_targets(self, y: Any, n_rows: int, start: WarmStart) -> tuple[Targets, np.ndarray]:
+        targets = Relevances()
+        return targets, targets.encode(y, n_rows, "y")
+
+    def loss(self, targets: Targets) -> Loss:
+        p = self.parameters
+        more = {}
+        if p.loss == "lambdamart":
+            more = {"metric": p.rank_metric, "truncation": p.lambdarank_truncation, "normalize": bool(p.lambdarank_norm)}
+        return RANKING[str(p.loss)](self.label_gain(), **more)
+
+    def dataset(self, given: FitInput, table: Table, y: np.ndarray, targets: Targets) -> Dataset:
+        data, end = super().dataset(given, table, y, targets), "_val" if given.suffix == "_val" else ""
+        queries = Queries.of(given.more.get(f"group{end}"), given.more.get(f"qid{end}"), table.n_rows, given.suffix)
+        return replace(data, queries=queries)
+
+    def metric(self, given: Any) -> Any:
+        if given is None:
+            given = "ndcg"  # the metric of `score`
+        if isinstance(given, str) and given.partition("@")[0] == "ndcg" and self.parameters.label_gain is not None:
+            metric = as_metric(given)
+            assert metric is not None
+            given = replace(metric, function=partial(metric.function, label_gain=self.label_gain()))
+        return given
+
+    def label_gain(self) -> np.ndarray | None:
+        """Gain of each relevance; None for 2^y - 1."""
+        if self.parameters.label_gain is None:
+            return None
+        given = self.parameters.label_gain
+        gain = np.asarray(given, dtype=np.float64)
+        if gain.ndim != 1 or not len(gain) or not np.isfinite(gain).all() or (np.diff(gain) < 0).any() or gain[0] < 0:
+            raise ValueError(f"label_gain must be a list of finite, non-negative numbers that do not decrease; got {given!r}")
+        return gain

@@ -1,0 +1,202 @@
+"""Table of the arguments of `fit`, `partial_fit` and `refit`: type, default and documentation of each.
+
+The methods in `sapwood.params.signatures` are generated from it, as constructors are from `sapwood.params.table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+REQUIRED = object()
+REGRESSOR, CLASSIFIER, RANKER = "Regressor", "Classifier", "Ranker"
+ALL = (REGRESSOR, CLASSIFIER, RANKER)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """Argument of a method.
+
+    Attributes
+    ----------
+    name, type : the type as source text
+    doc : documentation
+    default : value if not given
+    methods : methods that take it
+    estimators : estimators that take it
+    by_position : whether it may be given by position
+    shape : description of the type for the docstring; the type itself if empty
+    own_docs : documentation by estimator where it differs
+    """
+
+    name: str
+    type: str
+    doc: str
+    default: Any = None
+    methods: tuple[str, ...] = ("fit", "partial_fit")
+    estimators: tuple[str, ...] = ALL
+    by_position: bool = False
+    shape: str = ""
+    own_docs: dict[str, tuple[str, str]] = field(default_factory=dict)  # shape and doc
+
+    def documented(self, estimator: str) -> tuple[str, str]:
+        """Type and text for the docstring."""
+        return self.own_docs.get(estimator, (self.shape or self.type, self.doc))
+
+
+EVERY = ("fit", "partial_fit", "refit")
+Y = {
+    CLASSIFIER: (
+        "array-like of shape (n_rows,) or (n_rows, n_classes)",
+        "Class labels; for multilabel classification a matrix of 0 and 1; for soft labels the probabilities of the classes.",
+    ),
+    RANKER: ("array-like of shape (n_rows,)", "Relevances: non-negative integers."),
+}
+WEIGHT = {RANKER: ("array-like of shape (n_rows,)", "Factors of the gradients. In metrics a query has the mean weight of its rows.")}
+SETS = {
+    RANKER: (
+        "dict or list of dict",
+        "Further evaluation sets that are scored after every round: for each, a dict of the arguments X, y, qid or group, and optionally "
+        "sample_weight and offset. They do not influence training.",
+    )
+}
+OFFSET = (
+    "Initial raw predictions, added to the constant of the model, for instance the logarithm of the exposure for a loss with a log link. "
+    "`predict` takes the same argument."
+)
+ROW_VALUES = "array-like of shape (n_rows,) or (n_rows, n_outputs)"
+
+ARGUMENTS: Sequence[Argument] = (
+    Argument(
+        "X",
+        "TableLike",
+        "Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are missing.",
+        REQUIRED,
+        EVERY,
+        by_position=True,
+        shape="array, data frame or sparse matrix of shape (n_rows, n_features)",
+    ),
+    Argument(
+        "y",
+        "ArrayLike",
+        "Targets. With several columns NaN is a missing target, which is ignored.",
+        REQUIRED,
+        EVERY,
+        by_position=True,
+        shape=ROW_VALUES,
+        own_docs=Y,
+    ),
+    Argument(
+        "classes",
+        "ArrayLike | None",
+        "All classes, for the first call. None: those of y. A class without rows gets a pseudo-count of 0.5 in the initial prediction.",
+        methods=("partial_fit",),
+        estimators=(CLASSIFIER,),
+        by_position=True,
+        shape="array-like of shape (n_classes,)",
+    ),
+    Argument(
+        "sample_weight",
+        "ArrayLike | None",
+        "Non-negative weights. A row with weight 0 is ignored.",
+        methods=EVERY,
+        by_position=True,
+        shape="array-like of shape (n_rows,)",
+        own_docs=WEIGHT,
+    ),
+    Argument(
+        "decay",
+        "float",
+        "Weight of the old leaf values: new value = decay * old + (1 - decay) * value fitted to these rows.",
+        0.9,
+        ("refit",),
+    ),
+    Argument(
+        "group",
+        "ArrayLike | None",
+        "Number of rows of each query, in the order of the rows. Either `group` or `qid` is required.",
+        methods=EVERY,
+        estimators=(RANKER,),
+        shape="array-like of shape (n_queries,)",
+    ),
+    Argument(
+        "qid",
+        "ArrayLike | None",
+        "Query of each row. The rows of a query must be contiguous.",
+        methods=EVERY,
+        estimators=(RANKER,),
+        shape="array-like of shape (n_rows,)",
+    ),
+    Argument("X_val", "TableLike | None", "Evaluation set for early stopping, instead of some of the training rows."),
+    Argument("y_val", "ArrayLike | None", "Targets of `X_val`."),
+    Argument("sample_weight_val", "ArrayLike | None", "Weights of `X_val`."),
+    Argument("group_val", "ArrayLike | None", "Number of rows of each query of `X_val`.", estimators=(RANKER,)),
+    Argument("qid_val", "ArrayLike | None", "Query of each row of `X_val`.", estimators=(RANKER,)),
+    Argument("offset", "ArrayLike | None", OFFSET, methods=EVERY, shape=ROW_VALUES),
+    Argument("offset_val", "ArrayLike | None", "Initial raw predictions of `X_val`.", shape=ROW_VALUES),
+    Argument(
+        "groups",
+        "ArrayLike | None",
+        "Groups of the rows, for the splitter `validation_split`.",
+        shape="array-like of shape (n_rows,)",
+        own_docs={RANKER: ("array-like of shape (n_rows,)", "Groups of the rows, for the splitter `validation_split`. None: the queries.")},
+    ),
+    Argument(
+        "eval_sets",
+        "EvalSets",
+        "Further evaluation sets that are scored after every round: by name, or as a list, tuples (X, y), (X, y, sample_weight) or "
+        '(X, y, sample_weight, offset), or dicts {"X": X, "y": y, ...}. They do not influence training.',
+        shape="dict or list of tuples or dicts",
+        own_docs=SETS,
+    ),
+    Argument(
+        "eval_metric",
+        "EvalMetric",
+        "Metrics computed on the evaluation sets after every round, in `evals_result_`: the name of a metric of `sapwood.metrics.METRICS` "
+        "or of a scikit-learn scorer, a `Metric`, a function (y, predicted) -> float, a scorer, or a list of these.",
+        shape="str, Metric, callable or list",
+    ),
+    Argument(
+        "callbacks",
+        "Sequence[Callback] | None",
+        "Callbacks of this fit: see `sapwood.callbacks`. They keep state, which a clone would copy, so they are not a parameter of the "
+        "estimator.",
+        shape="list of Callback",
+    ),
+    Argument(
+        "checkpoint",
+        "Checkpoint | Path | None",
+        "File in which the state of training is saved. The same call resumes from it after an interruption, with the same result: see "
+        "`sapwood.Checkpoint`.",
+        shape="path or Checkpoint",
+    ),
+    Argument(
+        "init_model",
+        "Predictor | Model | Path | None",
+        "Model to continue training from, which stays unchanged: `max_iter` rounds are added, with its bins and encodings. Levels that it "
+        "has not seen are missing. A `Model` does not contain classes: they are those of y.",
+        methods=("fit",),
+        shape="fitted estimator of the same class, Model, or path of a file of either",
+    ),
+)
+
+INTRODUCTIONS = {
+    "fit": "Train on a table.",
+    "partial_fit": (
+        "Continue training on new rows.\n\nThe first call is a fit: it finds bins and encodings. Each further call adds `max_iter` rounds, "
+        "trained on the new rows only, with the same bins and encodings. The rows must be new: target statistics of the first rows apply "
+        "to them as they do in `predict`. Levels that were not in the first rows are missing. Rounds after the best one of early stopping "
+        "are discarded."
+    ),
+    "refit": (
+        "Fit the leaf values to other rows; the splits stay as they are.\n\nThe initial constant and one tree after the other get new "
+        "values, with the parameters of this estimator. Rounds after the best one of early stopping are discarded. Leaves without rows "
+        "keep their values; gains and row counts of nodes are not updated."
+    ),
+}
+
+
+def arguments(method: str, estimator: str) -> list[Argument]:
+    """Arguments of a method of an estimator, in order."""
+    return [one for one in ARGUMENTS if method in one.methods and estimator in one.estimators]

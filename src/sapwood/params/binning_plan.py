@@ -1,0 +1,96 @@
+"""Parameters of bins and of sorted columns: from tables of features to rows that trees grow on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+
+from sapwood.data.binning import MAX_CUTS, Binning
+from sapwood.data.dataset import Dataset
+from sapwood.data.pages import Pages
+from sapwood.data.sorted import ALL, GLOBAL, LOCAL, SortedRows
+from sapwood.data.tables import Table
+from sapwood.encoding.encoding import Fitted
+from sapwood.model import Model
+from sapwood.params.column_plan import ColumnPlan
+from sapwood.params.resolve import WantedSplit
+from sapwood.params.signatures import CommonParameters
+from sapwood.runtime.execution import Execution
+
+
+@dataclass(frozen=True)
+class BinningPlan:
+    """Bins, or sorted columns, that splits are searched in.
+
+    Attributes
+    ----------
+    max_bins : (n_columns,) int
+    cut_points : bin boundaries by column, instead of those found in the data
+    forced : splits whose thresholds must be bin boundaries
+    sample_rows : rows that bin boundaries are found from; None for all
+    min_rows : of a bin
+    proposal : candidate thresholds of sorted columns (`sapwood.data.sorted`); None for bins
+    n_quantiles : of a proposal
+    needs_histograms : parameter that sorted columns cannot be combined with, and why; None if there is none
+    """
+
+    max_bins: np.ndarray
+    cut_points: Mapping[int, np.ndarray]
+    forced: WantedSplit | None
+    sample_rows: int | None
+    min_rows: int
+    proposal: int | None
+    n_quantiles: int
+    needs_histograms: tuple[str, str] | None
+
+    @classmethod
+    def resolve(cls, p: CommonParameters, columns: ColumnPlan) -> BinningPlan:
+        proposal, n_quantiles, needs = None, 1, _needs_histograms(p)
+        if p.tree_method in ("exact", "approx"):
+            _check_sorted(needs, f"tree_method={p.tree_method!r}")
+            proposal = ALL if p.tree_method == "exact" else {"global": GLOBAL, "local": LOCAL}[p.approx_proposal]
+        if p.tree_method == "approx":
+            if not isinstance(p.max_bins, Integral):
+                raise ValueError(f"max_bins must be one number with tree_method='approx'; got {p.max_bins!r}")
+            n_quantiles = int(p.max_bins)
+        return cls(columns.max_bins, columns.cut_points, columns.forced, p.bin_sample_rows, p.min_rows_in_bin, proposal, n_quantiles, needs)
+
+    def builder(
+        self, data: Dataset, encoded: Fitted, seed: int, execution: Execution, previous: Model | None
+    ) -> Callable[[Table], Pages | SortedRows]:
+        """Function from tables of features to rows that trees grow on."""
+        if (proposal := self.proposal) is not None:
+            return lambda table: SortedRows(table, execution, proposal=proposal, n_quantiles=self.n_quantiles)
+        binning = previous.binning if previous else self._fit(data, encoded, seed, execution)
+        if np.diff(binning.begin).max(initial=0) > MAX_CUTS:
+            _check_sorted(self.needs_histograms, "max_bins above 255")
+            return lambda table: SortedRows(table, execution, binning=binning)
+        return lambda table: Pages.build(table, binning, execution)
+
+    def _fit(self, data: Dataset, encoded: Fitted, seed: int, execution: Execution) -> Binning:
+        table, encoding = encoded.features, encoded.encoding
+        max_bins = encoding.spread(self.max_bins)
+        binning = Binning.fit(table, max_bins, data.weight, data.rows, seed, execution, self.sample_rows, self.min_rows)
+        if self.cut_points:
+            binning = Binning([self.cut_points.get(f, binning.of(f)) for f in range(table.n_features)])
+        if self.forced is not None:
+            binning = binning.with_cuts(self.forced.cut_points())
+        return binning.with_levels(encoding.kinds, encoding.n_levels) if encoding.lookups else binning
+
+
+def _needs_histograms(p: CommonParameters) -> tuple[str, str] | None:
+    if p.grow_policy == "symmetric":
+        return "grow_policy='symmetric'", "the split of a level is found in histograms"
+    if p.extra_trees:
+        return "extra_trees=True", "thresholds are drawn from bins"
+    return None
+
+
+def _check_sorted(needs_histograms: tuple[str, str] | None, what: str) -> None:
+    """Raise for parameters that are not supported with sorted columns."""
+    if needs_histograms is not None:
+        parameter, reason = needs_histograms
+        raise ValueError(f"{parameter} cannot be combined with {what}: {reason}; use tree_method='hist' and at most 255 bins")

@@ -1,0 +1,123 @@
+"""Parameters of categorical and datetime columns: from the columns of a table to the features of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from sapwood.data.columns import Schema
+from sapwood.data.dataset import Dataset
+from sapwood.encoding import Count, Encoder, OneHot, Partition, Target
+from sapwood.encoding.base import Targets
+from sapwood.encoding.calendar import AUTO, CalendarPart
+from sapwood.encoding.encoding import Encoding, Fitted, Plan
+from sapwood.encoding.levels import MAX_LEVELS
+from sapwood.encoding.lookup import MAX_KEYS, key_space
+from sapwood.losses import Loss
+from sapwood.model import Model
+from sapwood.params import resolve
+from sapwood.params.columns import Features
+from sapwood.params.signatures import CommonParameters
+from sapwood.training.warm_start import WarmStart
+
+AUTO_LEVELS = MAX_LEVELS  # of a category that is split by sets of levels: with more, some would share a bin, and sets fit noise
+MAX_COMBINATIONS = 256
+
+
+@dataclass(frozen=True)
+class EncodingPlan:
+    """Encoders of categorical columns and calendar parts of datetime columns.
+
+    Attributes
+    ----------
+    encoders : by categorical column
+    combinations : groups of categorical columns that have an encoder of their own
+    calendar : names of calendar parts by datetime column; None for those that vary
+    """
+
+    encoders: Mapping[int, Sequence[Encoder]]
+    combinations: Sequence[tuple[tuple[int, ...], Encoder]]
+    calendar: Mapping[int, Sequence[str] | None]
+
+    @classmethod
+    def resolve(cls, p: CommonParameters, features: Features, schema: Schema, max_bins: np.ndarray) -> EncodingPlan:
+        encoders = _encoders(p, features, schema, max_bins)
+        groups = _combinations(p, {column: len(schema.kind(column).levels) for column in schema.categories})
+        return cls(encoders, groups, resolve.calendar_parts(p.datetime_features, features, schema))
+
+    def fit(self, data: Dataset, loss: Loss, seed: int, start: WarmStart, same_rows: bool = True) -> Fitted:
+        """Learn the encoding from training rows. `same_rows`: whether a model to continue from may have been trained on these."""
+        if start.model is not None and start.new_rows:
+            return Fitted(start.model.encoding, data.table)
+        fitted = self._encode_categories(data, loss, seed)
+        parts = list(self._calendar_parts(data, start.model))
+        fitted = replace(fitted, encoding=fitted.encoding.with_parts(parts)) if parts else fitted
+        if start.model is None:
+            return fitted
+        fitted = fitted.continue_with(start.model.encoding, start.how)
+        # Of many classes only the most frequent describe a level. Other rows may have others: then only the look-ups are of the same ones.
+        some = loss.link == "softmax" and len(loss.describing(data.y)) < loss.n_outputs
+        return replace(fitted, training={}) if some and not same_rows else fitted
+
+    def _encode_categories(self, data: Dataset, loss: Loss, seed: int) -> Fitted:
+        table, schema = data.table, data.table.schema
+        if not schema.categories:
+            return Fitted(Encoding(table.n_features), table)
+        plan = Plan({column: list(of) for column, of in self.encoders.items()}, list(self.combinations))
+        n_levels = {column: len(schema.kind(column).levels) for column in schema.categories}
+        targets = Targets(loss.describing(data.take(data.y)), data.weights, data.rows, seed)
+        return plan.fit(table, n_levels, targets, data.rows)
+
+    def _calendar_parts(self, data: Dataset, previous: Model | None) -> Iterator[CalendarPart]:
+        """Parts of datetimes that become features; by default those that vary between rows, or that a model to continue from has."""
+        table = data.table
+        for column, names in sorted(self.calendar.items()):
+            if names is None and previous is not None:
+                names = [part.part for _, part in sorted(previous.encoding.parts.items()) if part.column == column]
+            moments = data.take(table.read(slice(None), column, column + 1)[:, 0])
+            for name in AUTO if names is None else names:
+                part = CalendarPart(column, name, table.schema.kind(column).zone)
+                values = part.read(moments)
+                if names is not None or np.nanmin(values, initial=np.inf) < np.nanmax(values, initial=-np.inf):
+                    yield part
+
+
+def _encoders(p: CommonParameters, features: Features, schema: Schema, max_bins: np.ndarray) -> dict[int, list[Encoder]]:
+    wanted = resolve.encodings(p.categorical_encoding, features)
+    without_histograms = (
+        f"tree_method={p.tree_method!r}" if p.tree_method in ("exact", "approx") else "max_bins above 255" if max_bins.max() > 255 else None
+    )
+    make = {
+        "partition": lambda column: Partition(int(max_bins[column])),
+        "onehot": lambda column: OneHot(int(max_bins[column])),
+        "target": lambda column: Target(p.target_prior, p.target_permutations),
+        "count": lambda column: Count(),
+    }
+    encoders: dict[int, list[Encoder]] = {}
+    for column in schema.categories:
+        names = wanted.get(column, wanted.get(None, []))
+        for name in names:
+            if without_histograms and name in ("partition", "onehot"):
+                raise ValueError(
+                    f"categorical_encoding={name!r} of the column {schema.name(column)} cannot be combined with {without_histograms}: "
+                    "sets of levels are found in histograms; use 'target' or 'count'"
+                )
+        if not names:
+            names = ["target"] if without_histograms or len(schema.kind(column).levels) > AUTO_LEVELS else ["partition"]
+        encoders[column] = [make[name](column) for name in names]
+    return encoders
+
+
+def _combinations(p: CommonParameters, n_levels: dict[int, int]) -> list[tuple[tuple[int, ...], Encoder]]:
+    """Groups of categorical columns that have target statistics of their own."""
+    groups = [group for size in range(2, p.max_combination + 1) for group in combinations(n_levels, size)]
+    groups = [group for group in groups if key_space([n_levels[column] for column in group]) <= MAX_KEYS]
+    if len(groups) > MAX_COMBINATIONS:
+        raise ValueError(
+            f"max_combination={p.max_combination} would make {len(groups)} combinations of {len(n_levels)} categorical columns; "
+            f"at most {MAX_COMBINATIONS} are supported: lower it, or name fewer columns in categorical_features"
+        )
+    return [(group, Target(p.target_prior, p.target_permutations)) for group in groups]
