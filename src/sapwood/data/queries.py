@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL, Execution
 
 
 @dataclass(frozen=True)
 class Queries:
-    """Rows of a query lie side by side."""
+    """Rows of a query lie side by side, in one partition.
 
-    begin: np.ndarray  # (n_queries + 1,) int64: where each query's rows begin
+    Attributes
+    ----------
+    begin : (n_queries + 1,) int64: where each query's rows begin
+    first : number of the first query among those of all partitions
+    first_row : id of the first row among those of all partitions
+    """
+
+    begin: np.ndarray
+    first: int = 0
+    first_row: int = 0
 
     @classmethod
     def of(cls, group: Any, qid: Any, n_rows: int, suffix: str = "") -> Queries:
@@ -48,7 +56,7 @@ class Queries:
             raise ValueError(f"{name} must have one entry for each of the {n_rows} rows; got the shape {ids.shape}")
         if ids.dtype.kind == "f" and np.isnan(ids).any():
             raise ValueError(f"{name} contains NaN: the first in row {int(np.argmax(np.isnan(ids)))}")
-        starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+        starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]])[:n_rows])
         _, first, run = np.unique(ids[starts], return_index=True, return_inverse=True)
         again = np.flatnonzero(first[run] != np.arange(len(starts)))
         if len(again):
@@ -58,6 +66,15 @@ class Queries:
                 f"The rows of a query must lie side by side: sort X, y and {name} by np.argsort({name}, kind='stable')"
             )
         return cls(np.append(starts, n_rows).astype(np.int64))
+
+    def located(self, execution: Execution) -> Queries:
+        """The same with the numbers of the first query and row among those of all partitions. Called by every partition."""
+        before = execution.collective.gather_objects((self.n_queries, int(self.begin[-1])))[: execution.collective.rank]
+        return replace(self, first=sum(n for n, _ in before), first_row=sum(n for _, n in before))
+
+    def gathered(self, execution: Execution) -> Queries:
+        """The queries of all partitions."""
+        return self if execution.is_local else Queries(np.concatenate([[0], np.cumsum(execution.gather(self.sizes))]))
 
     @property
     def n_queries(self) -> int:
@@ -93,8 +110,5 @@ class Queries:
         return None if weight is None else self.sums(weight) / self.sizes
 
     def mean(self, of_queries: np.ndarray, weight: np.ndarray | None, execution: Execution = SERIAL) -> float:
-        """The mean over queries, weighted by the mean weights of their rows; by a sum that does not depend on their order."""
-        weights = self.weights(weight)
-        if weights is None:
-            return kernels.exact_sum(of_queries, execution.n_threads) / self.n_queries
-        return kernels.exact_sum(of_queries * weights, execution.n_threads) / kernels.exact_sum(weights, execution.n_threads)
+        """Mean over the queries of all partitions, weighted by the mean weights of their rows; by exact sums."""
+        return execution.exact_mean(of_queries, self.weights(weight))
