@@ -33,16 +33,15 @@ class LeafRows:
     execution: Execution = SERIAL
 
     def gathered(self) -> LeafRows:
-        """The rows of all partitions, with the raw predictions of the one output in question."""
+        """The rows of all partitions."""
         if self.execution.is_local:
             return self
         gather = self.execution.gather
         return replace(
             self,
             y=gather(self.y),
-            raw=gather(self.raw[self.output])[None],
+            raw=np.stack([gather(of_output) for of_output in self.raw]),
             weight=None if self.weight is None else gather(self.weight),
             leaf=gather(self.leaf),
-            output=0,
             execution=Execution(self.execution.n_threads),
         )
