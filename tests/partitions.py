@@ -37,7 +37,7 @@ class CheckedCollective(ThreadCollective):
 
     def _agree(self, method, values=None):
         shape = None if values is None else np.shape(values)[method == "gather" :]
-        calls = self._exchange.meet(self.rank, (method, shape, None if values is None else np.asarray(values).dtype))
+        calls = self._exchange.meet(self.rank, (method, shape, None if values is None else np.asarray(values).dtype), list)
         assert all(call == calls[0] for call in calls), f"partitions call different methods: {calls}"
 
 

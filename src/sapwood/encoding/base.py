@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -87,11 +86,17 @@ class Targets:
     def n_rows(self) -> int:
         return self.range.n_rows
 
-    @cached_property
     def gathered(self) -> Targets:
-        """The targets of the rows of all partitions: all of them are in memory."""
+        """The targets of the rows of all partitions: all of them are in memory, and kept."""
         if self.execution.is_local:
             return self
+        if self._gathered is None:  # no cached_property: its lock would let one partition of a process gather at a time
+            self._gathered = self._gather()
+        return self._gathered
+
+    _gathered: Targets | None = None
+
+    def _gather(self) -> Targets:
         gather, everyone = self.execution.gather, copy.copy(self)
         everyone.ids = gather(self.first_id + (np.arange(self.n_rows) if self.ids is None else self.ids))
         everyone.targets = tuple(gather(target) for target in self.targets)

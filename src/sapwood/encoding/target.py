@@ -31,7 +31,7 @@ class Target(Encoder):
         self.prior, self.n_permutations = prior, n_permutations
 
     def fit(self, column: Column, targets: Targets) -> list[Encoded]:
-        (keys, numbers), everyone = column.numbered(targets.execution), targets.gathered
+        (keys, numbers), everyone = column.numbered(targets.execution), targets.gathered()
         orders = [everyone.order(permutation) for permutation in range(self.n_permutations)]
         out = []
         for target in range(len(targets)):
