@@ -12,6 +12,8 @@ import numpy as np
 from sapwood.runtime.collective import ThreadCollective, thread_collectives
 from sapwood.runtime.execution import Execution
 
+LONGEST = 300.0  # seconds that a partition may take
+
 
 class CheckedCollective(ThreadCollective):
     """A collective that raises where partitions do not call the same methods in the same order."""
@@ -60,11 +62,13 @@ def run(n: int, function: Callable[[Execution], Any], n_threads: int = 1) -> lis
             errors.append(error)
             collective.abort()
 
-    threads = [threading.Thread(target=work, args=[collective]) for collective in collectives]
+    threads = [threading.Thread(target=work, args=[collective], daemon=True) for collective in collectives]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(LONGEST)
+        if thread.is_alive():
+            raise TimeoutError("partitions wait for each other: is there a lock around a call of a collective?")
     if errors:
         raise errors[0]
     return results

@@ -49,7 +49,7 @@ class Prefix:
         of_row = np.ascontiguousarray(leaves.of_row[self.rows])
         sums = np.empty((2, 2, len(leaves.nodes), len(outputs)), dtype=np.int64)
         for to, part in zip(sums, (slice(0, self.n_seen), slice(self.n_seen, None)), strict=True):
-            planes = [self.records[k].data.reshape(len(of_row), -1)[part].reshape(-1) for k in outputs]
+            planes = [self.records[k].data.reshape(-1, self.records[k].scale.record_size)[part].reshape(-1) for k in outputs]
             kernels.leaf_sums(planes, of_row[part].view(np.uint8), leaves.size, *to, self.execution.n_threads)
         sums, scales = self.execution.sum(sums), [self.records[k].scale for k in outputs]
         units = np.array([[1 / scale.gradient for scale in scales], [1 / (scale.hessian or 1.0) for scale in scales]])
