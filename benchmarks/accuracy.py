@@ -89,9 +89,9 @@ def report(results: Results) -> list[str]:
     return [
         "## Test loss over seeds",
         "",
-        "Mean (standard deviation) of log-loss, or of mean squared error for the regression. Each seed draws other rows to "
-        f"train and to test, and is each library's own seed. At most {MOST_ROWS:,} rows to train here. 'Its spread' is the "
-        "standard deviation, over seeds, of the difference on the same rows.",
+        "Mean (standard deviation) of log-loss, or of mean squared error for the regression. Each seed selects the training and "
+        f"test rows and is also passed to the library. At most {MOST_ROWS:,} training rows. 'Its spread' is the standard "
+        "deviation over seeds of the difference on the same rows.",
         "",
         *table(header, rows),
     ]

@@ -72,7 +72,7 @@ def report(results: Results) -> list[str]:
     return [
         "## A busy core",
         "",
-        f"Fit of {WORKLOAD.title} on all cores, wall seconds (the least), while another process keeps one core busy.",
+        f"Fit of {WORKLOAD.title} on all cores, minimum wall seconds, while another process keeps one core busy.",
         "",
         *table(["", "quiet", "busy", "slow-down", "slow-down of the worst repeat"], rows),
     ]

@@ -170,14 +170,14 @@ def report(results: Results) -> list[str]:
     ]
     targets = [[what, ratio(found), ratio(asked), ratio(goal)] for what, found, asked, goal in ratios(results)]
     return [
-        "## Ways to grow",
+        "## Growth policies and sampling",
         "",
-        f"Fit and predict of {SPEED.title} on all cores, wall seconds, the least; `exact` with {EXACT_ROUNDS} rounds on one thread.",
+        f"Fit and prediction of {SPEED.title} on all cores, minimum wall seconds; `exact` with {EXACT_ROUNDS} rounds on one thread.",
         "",
         *table(["", "fit, s", "predict, s"], speed),
         "",
-        f"Test log-loss of {ROUNDS} rounds on {ACCURACY_ROWS:,} rows, mean (standard deviation) over seeds, beside the library that "
-        "made each way known.",
+        f"Test log-loss after {ROUNDS} rounds on {ACCURACY_ROWS:,} rows, mean (standard deviation) over seeds, compared with the library "
+        "that introduced each method.",
         "",
         *table(["", "ours", "theirs", "", "ours - theirs"], rows),
         "",

@@ -1,4 +1,4 @@
-"""Small pictures in the shape of MNIST: 28 x 28 grey values, about four fifths of them zero."""
+"""Small synthetic images in the shape of MNIST: 28 x 28 grey values, about four fifths of them zero."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 SIDE = 28
 N_CLASSES = 10
 N_BLOBS = 7
-BLOCK = 10_000  # pictures drawn at a time
+BLOCK = 10_000  # images generated at a time
 
 
 def make_images(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

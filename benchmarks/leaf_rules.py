@@ -1,4 +1,4 @@
-"""Test log-loss by the rules for leaf values (docs/design.md): `python -m benchmarks.leaf_rules [--data DIR] [--constants]`.
+"""Test log-loss by the limits on leaf values (docs/decisions/0003): `python -m benchmarks.leaf_rules [--data DIR] [--constants]`.
 
 Without an option: with the rules and without them, with a tree a class. `--constants`: the defaults with looser rules, and the peers that
 are installed, as ratios to the rules as they are. Some tables are generated; real ones are left out where there is no folder of them.

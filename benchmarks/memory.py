@@ -97,7 +97,7 @@ def report(results: Results) -> list[str]:
     for workload, found in workloads.items():
         cells = [number(found.get(column)) for column in ("input", *libraries)]
         rows.append([TITLES[workload], *cells, ratio(lightgbm_share(results, workload))])
-    return ["## Peak memory of a fit above its input, MiB", "", "All cores, each in a fresh process.", "", *table(header, rows)]
+    return ["## Peak memory of a fit above its input, MiB", "", "All cores, each fit in a fresh process.", "", *table(header, rows)]
 
 
 if __name__ == "__main__":

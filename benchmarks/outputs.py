@@ -1,4 +1,4 @@
-"""Trees for each output against trees that outputs share (docs/design.md): `python -m benchmarks.outputs [--data DIR] [--rivers]`.
+"""One tree per output against shared trees (docs/decisions/0011-shared-trees.md): `python -m benchmarks.outputs [--data DIR] [--rivers]`.
 
 Test log-loss and seconds of a fit at the defaults with 100 rounds; for the rivers, the mean over outputs of RMSE / standard deviation.
 """

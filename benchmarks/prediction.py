@@ -89,8 +89,8 @@ def report(results: Results) -> list[str]:
             cells = [TITLES[name], number(batch), ratio(peer_ratio(results, name, n_trees)), number(found["one_row"] * 1e6)]
             rows.append([*cells, number(found["model"] * 1e6) if "model" in found else ""])
         lines += [
-            f"`predict_proba` with {n_trees:,} trees of 31 leaves, on all cores: {WORKLOAD.n_test:,} rows x 28 features (wall seconds, "
-            "the least), and one row (microseconds, the median); `model.predict` of one row.",
+            f"`predict_proba` with {n_trees:,} trees of 31 leaves, on all cores: {WORKLOAD.n_test:,} rows x 28 features (minimum "
+            "wall seconds) and one row (median microseconds); in the last column, `model.predict` of one row.",
             "",
             *table(["", "all rows, s", "theirs / ours", "one row, us", "the model alone"], rows),
         ]

@@ -102,10 +102,10 @@ def report(results: Results) -> list[str]:
         "## Ranking",
         "",
         f"LambdaMART with the same trees. Fit of {N_QUERIES * N_ROWS:,} x {N_FEATURES} generated rows in {N_QUERIES:,} queries on all "
-        "cores, wall seconds, the least, and NDCG@10 of other queries.",
+        "cores, minimum wall seconds, and NDCG@10 of held-out queries.",
         "",
         *table(["", "fit, s", "NDCG@10"], speed),
-        f"LightGBM / ours: {ratio(lightgbm_ratio(results))} (asked: 1.50, goal: 3.00).",
+        f"LightGBM / ours: {ratio(lightgbm_ratio(results))} (required: 1.50, goal: 3.00).",
         "",
     ]
     found = {who: np.array(results.get(NAME, "ndcg", who) or []) for who in WHO}
@@ -114,7 +114,7 @@ def report(results: Results) -> list[str]:
         error = difference.std(ddof=1) / np.sqrt(len(difference))
         cells = [[who, f"{values.mean():.4f}", f"{values.std(ddof=1):.4f}"] for who, values in found.items()]
         lines += [
-            f"NDCG@10 on lambdarank_lgb, {len(difference)} random splits of its queries ({TEST_SHARE:.0%} for the test).",
+            f"NDCG@10 on lambdarank_lgb, {len(difference)} random splits of its queries ({TEST_SHARE:.0%} test).",
             "",
             *table(["", "mean", "standard deviation"], cells),
             f"Ours - LightGBM's: {signed(float(difference.mean()))}, standard error {number(float(error))}.",

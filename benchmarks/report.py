@@ -1,4 +1,4 @@
-"""The whole report, from what was measured."""
+"""The benchmark report."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from benchmarks import accuracy, busy, explaining, fitting, growing, losses, mem
 from benchmarks.results import Results
 
 INTRODUCTION = """\
-All libraries train on the same rows and are asked for the same trees: at most 31 leaves, learning rate 0.1, 255 bins, 100
-rounds, at least 20 rows in a leaf, no L2, no early stopping; other settings stay at each library's default. They take turns
-within each repeat, and each number is the least of the repeats. Times of a fit start from a NumPy array and include
-binning. Ratios are theirs / ours: above 1, ours is faster."""
+All libraries train on the same rows with the same settings: at most 31 leaves, learning rate 0.1, 255 bins, 100 rounds, at
+least 20 rows per leaf, no L2, no early stopping; other settings are each library's defaults. They take turns within each
+repeat, and each number is the minimum of the repeats. Fit times start from a NumPy array and include binning. In ratios
+"peer / ours", values above 1 mean that Sapwood is faster."""
 
 
 def report(results: Results) -> str:
@@ -21,7 +21,7 @@ def report(results: Results) -> str:
         "",
         *(f"    {command}" for command in about["commands"]),
         "",
-        f"Machine: {about['machine']}. 'All cores' below is {about['settings']['cores']}.",
+        f"Machine: {about['machine']}. 'All cores' means {about['settings']['cores']}.",
         "",
         f"Versions: {', '.join(f'{name} {number}' for name, number in about['versions'].items())}.",
         "",

@@ -1,4 +1,4 @@
-"""What was asked of the library, and what came out."""
+"""Performance targets, and the measured values."""
 
 from __future__ import annotations
 
@@ -74,4 +74,4 @@ def _losses(results: Results) -> Iterator[list[str]]:
 
 def report(results: Results) -> list[str]:
     rows = [*(target.row() for target in _ratios(results)), *_losses(results)]
-    return ["## What was asked", "", *table(["", "asked", "goal", "measured", "met"], rows)]
+    return ["## Targets", "", *table(["", "required", "goal", "measured", "met"], rows)]

@@ -84,7 +84,7 @@ GENERATED = (
     Workload("higgs-100k", "HIGGS-shaped, 100k x 28", "binary", 100_000, 200_000, fresh(make_higgs)),
     Workload("higgs-1m", "HIGGS-shaped, 1M x 28", "binary", 1_000_000, 200_000, fresh(make_higgs)),
     Workload("higgs-8.8m", "HIGGS-shaped, 8.8M x 28", "binary", 8_800_000, 200_000, fresh(make_higgs), huge=True),
-    Workload("wide", "pictures, 60k x 784", "binary", 60_000, 10_000, fresh(make_images)),
+    Workload("wide", "images, 60k x 784", "binary", 60_000, 10_000, fresh(make_images)),
 )
 
 

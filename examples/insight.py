@@ -1,4 +1,4 @@
-"""Look into models of the tables that scikit-learn bundles: pictures into a folder, and how often intervals and sets hold the truth.
+"""Plots of models trained on the data sets that scikit-learn bundles, and the coverage of prediction intervals and sets.
 
 python examples/insight.py [folder]
 """

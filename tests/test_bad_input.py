@@ -54,7 +54,7 @@ def frame_of(kind, columns):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize(("estimator", "y"), [(regressor(), Y), (classifier(), LABELS)], ids=["regressor", "classifier"])
 def test_a_broken_target_is_named_with_its_row_and_nothing_is_fitted(estimator, y, value):
-    with pytest.raises(ValueError, match=r"Input y contains NaN.*: 2 in all, the first in row 7"):
+    with pytest.raises(ValueError, match=r"Input y contains NaN.*: 2 in total, the first in row 7"):
         estimator.fit(X, put(y, [7, 9], value))
     assert not hasattr(estimator, "model_")
     assert not hasattr(estimator, "n_features_in_")
@@ -121,9 +121,9 @@ def test_a_mismatch_of_lengths_tells_both(lengths, message):
         (put(np.ones(N_ROWS), 3, -1.5), "must not be negative; got -1.5 in row 3"),
         (put(np.ones(N_ROWS), 3, np.nan), "contains NaN.*row 3"),
         (put(np.ones(N_ROWS), 3, np.inf), "contains NaN, infinity.*row 3"),
-        (np.zeros(N_ROWS), "must not be zero everywhere"),
+        (np.zeros(N_ROWS), "must not be zero for all rows"),
         (np.ones((N_ROWS, 2)), r"shape == \(200, 2\), expected \(200,\)"),
-        (np.ma.masked_less(np.arange(N_ROWS), 2), "must not have masked values: 2 in all, the first in row 0"),
+        (np.ma.masked_less(np.arange(N_ROWS), 2), "must not have masked values: 2 in total, the first in row 0"),
     ],
     ids=["negative", "nan", "infinite", "zeros", "2d", "masked"],
 )
@@ -188,7 +188,7 @@ def test_labels_come_back_in_their_own_type(classes):
 def test_a_missing_label_is_an_error(missing):
     labels = np.array(["no", "yes"], dtype=object)[LABELS]
     labels[4] = missing
-    with pytest.raises(ValueError, match="y contains missing labels: 1 in all, the first in row 4"):
+    with pytest.raises(ValueError, match="y contains missing labels: 1 in total, the first in row 4"):
         classifier().fit(X, labels)
 
 
@@ -199,13 +199,13 @@ def test_a_classifier_refuses_measurements():
 
 @pytest.mark.parametrize("dtype", [str, object])
 def test_a_regressor_refuses_words(dtype):
-    with pytest.raises(ValueError, match=r"y must be made of numbers: .*'cheap'"):
+    with pytest.raises(ValueError, match=r"y must be numeric: .*'cheap'"):
         regressor().fit(X, np.array(["dear", "cheap"], dtype=dtype)[LABELS])
 
 
 @pytest.mark.parametrize("estimator", [regressor(), classifier()], ids=["regressor", "classifier"])
 def test_a_masked_target_is_an_error(estimator):
-    with pytest.raises(ValueError, match="y must not have masked values: 1 in all, the first in row 2"):
+    with pytest.raises(ValueError, match="y must not have masked values: 1 in total, the first in row 2"):
         estimator.fit(X, np.ma.masked_array(LABELS, mask=np.arange(N_ROWS) == 2))
 
 
@@ -463,8 +463,8 @@ def test_duplicate_column_names_are_named(kind):
 
 
 NOT_NUMBERS = {
-    "lists": ([[1.0], [2.0, 3.0]], "object|List", "turn it into numbers or drop it"),
-    "records": ([{"a": 1}, {"a": 2}], "object|Struct", "turn it into numbers or drop it"),
+    "lists": ([[1.0], [2.0, 3.0]], "object|List", "convert it to numbers or drop it"),
+    "records": ([{"a": 1}, {"a": 2}], "object|Struct", "convert it to numbers or drop it"),
 }
 
 

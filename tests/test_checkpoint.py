@@ -228,13 +228,13 @@ class TestAnotherFitIsRefused:
     @pytest.mark.parametrize(
         ("x", "y", "more", "difference"),
         [
-            (FRAME.iloc[:200], Y[:200], {}, "the set 'train' was other data: it had 300 rows, now there are 200"),
-            (FRAME.assign(b=FRAME.b + 1), Y, {}, "the set 'train' was other data: the column 'b' had other values"),
-            (FRAME.assign(word=FRAME.word[::-1].values), Y, {}, "the set 'train' was other data: the column 'word' had other values"),
-            (FRAME.drop(columns="c"), Y, {}, "the set 'train' was other data: its columns were others: 'c' missing now"),
-            (FRAME, Y + 1e-12, {}, "the set 'train' was other data: y had other values"),
-            (FRAME, Y, {"sample_weight": np.arange(1.0, N + 1)}, "the set 'train' was other data: sample_weight had other values"),
-            (FRAME, Y, {"offset": Y}, "the set 'train' was other data: offset had other values"),
+            (FRAME.iloc[:200], Y[:200], {}, "the set 'train' was other data: the number of rows was 300, now it is 200"),
+            (FRAME.assign(b=FRAME.b + 1), Y, {}, "the set 'train' was other data: the values of column 'b' differ"),
+            (FRAME.assign(word=FRAME.word[::-1].values), Y, {}, "the set 'train' was other data: the values of column 'word' differ"),
+            (FRAME.drop(columns="c"), Y, {}, "the set 'train' was other data: the columns differ: 'c' removed"),
+            (FRAME, Y + 1e-12, {}, "the set 'train' was other data: the values of y differ"),
+            (FRAME, Y, {"sample_weight": np.arange(1.0, N + 1)}, "the set 'train' was other data: the values of sample_weight differ"),
+            (FRAME, Y, {"offset": Y}, "the set 'train' was other data: the values of offset differ"),
             (FRAME, Y, {"eval_sets": {"some": (FRAME, Y)}}, "what is measured was .*, now it is .*'some'"),
         ],
         ids=lambda value: value if isinstance(value, str) else "",
@@ -253,7 +253,7 @@ class TestAnotherFitIsRefused:
     def test_other_rows_kept_aside(self, tmp_path):
         fit = {"X": X, "y": Y, "checkpoint": tmp_path / "a"}
         regressor(max_iter=3, early_stopping=True, validation_split=iter([(np.arange(200), np.arange(200, N))])).fit(**fit)
-        with pytest.raises(CheckpointError, match="the set 'train' was other data: rows had other values"):
+        with pytest.raises(CheckpointError, match="the set 'train' was other data: the values of rows differ"):
             regressor(max_iter=3, early_stopping=True, validation_split=iter([(np.arange(210), np.arange(210, N))])).fit(**fit)
 
     def test_forests_know_their_number_of_trees(self, tmp_path):

@@ -809,7 +809,7 @@ def test_an_unknown_kind_of_importance_is_told_the_known_ones():
 def test_verbose_prints_a_line_a_round(capfd):
     classifier(verbose=2, max_iter=4, early_stopping=True).fit(X, WORDS)
     first, *rounds = capfd.readouterr().out.splitlines()
-    assert first == "Fitting 3 tree(s) a round on 900 rows x 5 features"
+    assert first == "Fitting 3 tree(s) per round on 900 rows x 5 features"
     assert len(rounds) == 4
     for number, line in enumerate(rounds, 1):
         assert line.startswith(f"[{number}/4] ")

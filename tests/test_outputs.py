@@ -235,7 +235,7 @@ class TestSeveralTargets:
             (np.full((600, 2), np.nan), "all are missing"),
             (np.column_stack([Y[:, 0], np.full(600, np.nan)]), "no target in column 1"),
             (Y[:-1], "inconsistent numbers of samples"),
-            (Y[:, :, None], "must be made of numbers|dim"),
+            (Y[:, :, None], "must be numeric|dim"),
             (np.empty((600, 0)), "0 feature|y"),
         ],
         ids=["infinity", "nothing", "an empty column", "too short", "three axes", "no columns"],
@@ -342,7 +342,7 @@ class TestSeveralQuantiles:
 
     @pytest.mark.parametrize("quantile", [[0.5, 0.1], [0.5], [], [0.1, 1.1], [0.1, 0.1], [[0.1, 0.9]], ["a", "b"], [0.1, np.nan]])
     def test_bad_levels(self, quantile):
-        with pytest.raises(ValueError, match="quantile must be a number from 0 to 1, or at least two"):
+        with pytest.raises(ValueError, match="quantile must be a number from 0 to 1, or an ascending list of at least two"):
             BoostingRegressor("quantile", quantile=quantile).fit(X, Y[:, 0])
 
     def test_what_does_not_go_together(self):

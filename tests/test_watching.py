@@ -151,8 +151,8 @@ class TestCallbacks:
     @pytest.mark.parametrize(
         ("stop", "message"),
         [
-            (EarlyStopping(on="old"), "EarlyStopping(on='old'): there is no such set; the sets are 'new'"),
-            (EarlyStopping(metric="mse"), "EarlyStopping(metric='mse'): 'new' has no such metric; it has 'mae'"),
+            (EarlyStopping(on="old"), "EarlyStopping(on='old'): unknown set; the sets are 'new'"),
+            (EarlyStopping(metric="mse"), "EarlyStopping(metric='mse'): unknown metric for 'new'; choose from 'mae'"),
         ],
     )
     def test_early_stopping_on_what_is_not_there(self, stop, message):
@@ -167,9 +167,9 @@ class TestCallbacks:
         constant = regressor(learning_rate=0.2).fit(X, Y)
         assert regressor().fit(X, Y, callbacks=[LearningRate(lambda round_: 0.2)]).model_.to_bytes() == constant.model_.to_bytes()
         assert by_list.model_.to_bytes() != constant.model_.to_bytes()
-        with pytest.raises(ValueError, match="LearningRate has 3 rates, but training goes on"):
+        with pytest.raises(ValueError, match="LearningRate has 3 rates, but training continues"):
             regressor().fit(X, Y, callbacks=[LearningRate(rates[:3])])
-        with pytest.raises(ValueError, match="LearningRate gave 0 for round 0"):
+        with pytest.raises(ValueError, match="LearningRate returned 0 for round 0"):
             regressor().fit(X, Y, callbacks=[LearningRate(lambda round_: 0)])
 
     def test_checkpoints(self):
@@ -183,7 +183,7 @@ class TestCallbacks:
         lines = []
         regressor().fit(X[:400], Y[:400], eval_sets={"new": (NEW, NEW_Y)}, eval_metric="mae", callbacks=[Log(4, lines.append)])
         assert len(lines) == 4
-        assert lines[0] == "Fitting 1 tree(s) a round on 400 rows x 4 features"
+        assert lines[0] == "Fitting 1 tree(s) per round on 400 rows x 4 features"
         assert lines[1].startswith("[4/12] ")
         assert "new mae 0." in lines[1]
 

@@ -1,4 +1,4 @@
-// What Python may call: see bindings/.
+// The functions and types that Python sees: see bindings/.
 #include "bindings/bindings.hpp"
 #include "core/fixed.hpp"
 
@@ -25,8 +25,10 @@ NB_MODULE(SAPWOOD_MODULE, m) {
   bind_losses(m);
   bind_ranking(m);
   bind_sampling(m);
-  bind_places(m);
+  bind_bundling(m);
   bind_tables(m);
+  bind_pages(m);
+  bind_rules(m);
   bind_growing(m);
   bind_scoring(m);
   bind_file(m);

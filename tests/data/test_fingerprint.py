@@ -79,7 +79,7 @@ def test_libraries_leave_no_trace():
 def test_every_value_counts(row):
     other = X.copy()
     other[row, 7] += 0.1
-    assert of(X).difference(of(other)) == "the column 7 had other values"
+    assert of(X).difference(of(other)) == "the values of column 7 differ"
 
 
 def test_bits_at_either_end_count():
@@ -97,15 +97,15 @@ def test_the_order_of_rows_counts():
 def test_differences_are_named():
     whole = of(X, y=Y, sample_weight=None)
     assert whole.difference(of(X, y=Y)) is None
-    assert whole.difference(of(X, y=Y + 1)) == "y had other values"
-    assert whole.difference(of(X, y=Y, sample_weight=Y)) == "sample_weight had other values"
-    assert whole.difference(of(X[:200], y=Y[:200])) == "it had 300 rows, now there are 200"
-    assert whole.difference(of(X + 1, y=Y)) == "the columns 0, 1, 2 and 37 more had other values"
+    assert whole.difference(of(X, y=Y + 1)) == "the values of y differ"
+    assert whole.difference(of(X, y=Y, sample_weight=Y)) == "the values of sample_weight differ"
+    assert whole.difference(of(X[:200], y=Y[:200])) == "the number of rows was 300, now it is 200"
+    assert whole.difference(of(X + 1, y=Y)) == "the values of columns 0, 1, 2 and 37 more differ"
     frame, renamed = of_frame(pd.DataFrame(FRAME)), of_frame(pd.DataFrame(FRAME).rename(columns={"a": "b"}))
-    assert frame.difference(renamed) == "its columns were others: 'a' missing now; 'b' new"
-    assert frame.difference(of_frame(pd.DataFrame(FRAME)[["yes", "a", "word"]])) == "its columns were others: their order"
+    assert frame.difference(renamed) == "the columns differ: 'a' removed; 'b' added"
+    assert frame.difference(of_frame(pd.DataFrame(FRAME)[["yes", "a", "word"]])) == "the columns differ: their order changed"
     levels = of_frame(pd.DataFrame(FRAME | {"word": ["x", "z", None]}))
-    assert frame.difference(levels) == "the column 'word' had other values"  # the codes are the same
+    assert frame.difference(levels) == "the values of column 'word' differ"  # the codes are the same
 
 
 def test_as_plain_data_and_back():

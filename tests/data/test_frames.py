@@ -180,7 +180,7 @@ def test_microseconds_whatever_the_unit():
 
 def test_times_with_and_without_a_zone_do_not_mix():
     table = np.array([[START], [START.replace(tzinfo=UTC)]], dtype=object)
-    with pytest.raises(ColumnError, match="Column 0 holds datetimes with and without a time zone"):
+    with pytest.raises(ColumnError, match="Column 0 mixes datetimes with and without a time zone"):
         array_table(table)
 
 

@@ -4,6 +4,7 @@ import pytest
 from sapwood.data.binning import Binning
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
+from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL, Execution
 from tests.reference import binning as twin
 
@@ -99,10 +100,10 @@ class TestTakeAndCut:
 class TestWorkspace:
     """Pages as a growing tree sees them."""
 
-    def root(self, workspace, n_rows):
+    def root(self, grower, n_rows):
         gradient = np.random.default_rng(2).integers(-1000, 1000, n_rows).astype(np.int32)
-        gain = workspace.start(gradient.view(np.uint8), 0, 20, 0, 0, 0.0, 1.0, 0.0, 0.0, 0.0, 1, 0, 0, None)
-        return gain, workspace.histogram(0)
+        gain = grower.start(gradient.view(np.uint8), kernels.HistogramFormat(0, 20), kernels.SplitRules(), 0, 0)
+        return gain, grower.search.histogram(0)
 
     @pytest.mark.parametrize("n_features", [3, 70])
     def test_histograms_count_the_bins(self, n_features):

@@ -78,7 +78,7 @@ def test_scikit_learn_takes_our_estimators(diabetes, method):
 def test_scikit_learn_is_told_when_raw_predictions_are_not_means(diabetes):
     _, X, y = diabetes
     estimator = BoostingRegressor(loss="poisson", **SMALL).fit(X, y)
-    with pytest.warns(UserWarning, match="averages raw predictions: here these are linked to means by 'log'"):
+    with pytest.warns(UserWarning, match="averages raw predictions, before the link 'log'; use method='brute'"):
         their_dependence(estimator, X, [2], kind="average")
     assert np.allclose(
         their_dependence(estimator, X, [2], kind="average", method="brute", percentiles=(0, 1), grid_resolution=9)["average"],
@@ -190,13 +190,13 @@ def test_rankers_too():
 
 def test_errors_name_what_is_wrong(diabetes):
     estimator, X, _ = diabetes
-    with pytest.raises(ValueError, match="feature 'bmi' is unknown; choose a name of a column, or a number from 0 to 9"):
+    with pytest.raises(ValueError, match="feature 'bmi' is unknown; choose the name of a column, or a position from 0 to 9"):
         partial_dependence(estimator, X, "bmi")
     with pytest.raises(ValueError, match="method='fast' is unknown; choose from auto, recursion, brute"):
         partial_dependence(estimator, X, 0, method="fast")
-    with pytest.raises(ValueError, match="method='recursion' gives averages of raw predictions"):
+    with pytest.raises(ValueError, match="method='recursion' supports only averages of raw predictions"):
         partial_dependence(estimator, X, 0, method="recursion", kind="both")
-    with pytest.raises(ValueError, match=r"percentiles must be two numbers from 0 to 1 that rise; got \(0.9, 0.1\)"):
+    with pytest.raises(ValueError, match=r"percentiles must be two increasing numbers between 0 and 1; got \(0.9, 0.1\)"):
         partial_dependence(estimator, X, 0, percentiles=(0.9, 0.1))
     with pytest.raises(ValueError, match="grid_resolution must be at least 2; got 1"):
         partial_dependence(estimator, X, 0, grid_resolution=1)

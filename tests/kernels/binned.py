@@ -1,14 +1,35 @@
-"""Binned tables and integer gradients to drive a Workspace with."""
+"""Binned tables and integer gradients to grow trees on."""
 
+import sys
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
+from sapwood.trees.growth import LocalGrower
 from tests.reference import histogram as twin
 
 SINGLE, WIDE, NARROW = 0, 1, 2
 MODES = {"single": SINGLE, "wide": WIDE, "narrow": NARROW}
 PAIR = np.dtype([("gradient", "i4"), ("hessian", "u4")])
+NODES = ["feature", "bin", "left", "right", "missing_left", "by_levels", "count", "gain", "depth"]
+NODES += ["gradient", "hessian", "lower", "upper", "step", "anchor"]
+
+
+def module_of(grower):
+    """The compiled module that a grower is made of."""
+    return sys.modules[type(getattr(grower, "search", grower)).__module__]
+
+
+def nodes_of(grower):
+    """The arrays of all nodes, by name."""
+    nodes = grower.nodes()
+    return {name: getattr(nodes, name) for name in NODES}
+
+
+def constrain(grower, **constraints):
+    grower.constrain(module_of(grower).TreeConstraints(**constraints))
+    return grower
 
 
 @dataclass
@@ -35,7 +56,7 @@ class Binned:
         return len(self.n_bins)
 
     def layout(self, width=None, stride=None):
-        """The first arguments of a Workspace."""
+        """The arguments of a BinLayout."""
         width = width or self.n_features
         stride = stride or -(-width // 4) * 4
         return {
@@ -59,13 +80,60 @@ class Binned:
             pages.append(page)
         return pages
 
-    def workspace(self, kernels, n_pages=1, width=None, stride=None, n_threads=1, max_histogram_bytes=1 << 30):
-        pages = self.pages(n_pages, width, stride)
-        rows = [page.shape[1] for page in pages]
-        flat = [page.reshape(-1) for page in pages]
-        return kernels.Workspace(
-            **self.layout(width, stride), pages=flat, page_rows=rows, n_threads=n_threads, max_histogram_bytes=max_histogram_bytes
+    def grower(self, kernels, n_pages=1, width=None, stride=None, n_threads=1, max_histogram_bytes=1 << 30):
+        layout = kernels.BinLayout(**self.layout(width, stride))
+        pages = native_pages(kernels, layout, self.pages(n_pages, width, stride))
+        return LocalGrower(
+            kernels.SplitSearch(layout, n_threads, max_histogram_bytes),
+            kernels.RowPartition(layout, pages, n_threads),
         )
+
+
+class Partitions:
+    """Several partitions of a data set, each as if in a process of its own: what they return is added up.
+
+    parts : RowPartitions; rows : the slice of all rows that each has; first_row : the id of the first of all
+    """
+
+    def __init__(self, parts, rows, first_row=0):
+        self.parts, self.rows, self.first_row = parts, rows, first_row
+
+    def start(self, gradients, format, key, sample=None):
+        size = 4 if format.gradients == SINGLE else 8
+        sums = []
+        for part, rows in zip(self.parts, self.rows, strict=True):
+            begin, end = self.first_row + rows.start, self.first_row + rows.stop
+            own = None if sample is None else sample[(sample >= begin) & (sample < end)]
+            sums.append(part.start(gradients[rows.start * size : rows.stop * size], format, key, own))
+        return np.sum(sums, axis=0)
+
+    def apply(self, batch):
+        return np.sum([part.apply(batch) for part in self.parts], axis=0)
+
+    def split_sums(self, *split):
+        return np.sum([part.split_sums(*split) for part in self.parts], axis=0)
+
+    def leaf_sums(self, leaves, leaf_of_row, leaf_size):
+        of_parts = [leaf_of_row[rows.start * leaf_size : rows.stop * leaf_size] for rows in self.rows]
+        return np.sum([part.leaf_sums(leaves, own, leaf_size) for part, own in zip(self.parts, of_parts, strict=True)], axis=0)
+
+
+CUTS = {1: [], 2: [0.3], 3: [0.3, 0.3], 5: [0.0, 0.1, 0.15, 0.8]}  # where partitions are cut: one is empty
+
+
+def slices(n_rows, n_partitions):
+    """The rows of each partition: of different sizes, some have none."""
+    at = [0, *(int(cut * n_rows) for cut in CUTS[n_partitions]), n_rows]
+    return [slice(a, b) for a, b in pairwise(at)]
+
+
+def native_pages(kernels, layout, pages, lists=None, first_row=0):
+    """Native pages of arrays, (n_groups, n_rows, stride), and of row lists; the rows of each follow those of the page before."""
+    out = []
+    for i, page in enumerate(pages):
+        out.append(kernels.Page(layout, page.reshape(-1), page.shape[1], lists[i] if lists else None, first_row))
+        first_row += page.shape[1]
+    return out
 
 
 @dataclass
@@ -92,7 +160,7 @@ class Gradients:
         return cls(mode, np.asarray(gradient, dtype=np.int64), np.asarray(hessian, dtype=np.int64))
 
     def records(self):
-        """The records as bytes: a fresh copy, for a Workspace may change them."""
+        """The records as bytes: a fresh copy, for a RowPartition changes them."""
         if self.mode == SINGLE:
             return self.gradient.astype(np.int32).view(np.uint8)
         pairs = np.empty(len(self.gradient), dtype=PAIR)
@@ -111,12 +179,13 @@ class Gradients:
         gradient, hessian = self.seen()
         return twin.histogram(table.bins[rows], table.n_bins, gradient[rows], hessian[rows])
 
-    def start(self, workspace, **rules):
+    def format(self, kernels):
+        return kernels.HistogramFormat(self.mode, self.count_bits, self.gradient_shift, self.hessian_shift)
+
+    def start(self, grower, max_depth=0, allowed=None, sample=None, **rules):
         """Begin a tree; returns the gain of the root's best split."""
-        rules = {"l2": 0.0, "hessian_unit": 1.0, "min_hessian": 0.0, "min_gain": 0.0, "noise": 0.0} | rules
-        rules = {"min_count": 1, "max_depth": 0, "allowed": None} | rules
-        form = {"count_bits": self.count_bits, "gradient_shift": self.gradient_shift, "hessian_shift": self.hessian_shift}
-        return workspace.start(records=self.records(), mode=self.mode, key=self.key, **form, **rules)
+        kernels = module_of(grower)
+        return grower.start(self.records(), self.format(kernels), kernels.SplitRules(**rules), max_depth, self.key, allowed, sample)
 
 
 def grow(tree, gradients, n_splits, leaf_size=4, **rules):
@@ -128,7 +197,7 @@ def grow(tree, gradients, n_splits, leaf_size=4, **rules):
             break
         first, found = tree.advance([node], True, None)
         gains |= {first + i: gain for i, gain in enumerate(found)}
-    nodes = tree.nodes()
+    nodes = nodes_of(tree)
     leaves = np.flatnonzero(nodes["left"] < 0)
     of_row = np.zeros(leaf_size * len(gradients.gradient), dtype=np.uint8)
-    return nodes, leaves, tree.finish(leaves, of_row, leaf_size), of_row.view(f"u{leaf_size}")
+    return nodes, leaves, tree.leaf_sums(leaves, of_row, leaf_size), of_row.view(f"u{leaf_size}")

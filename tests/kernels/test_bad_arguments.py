@@ -14,8 +14,10 @@ kernels.bin_table(np.zeros((4, 2)), 0, np.arange(2.0), begin, np.zeros(16, np.ui
 """,
     "a group of more than 64 features": """
 ones, zeros = np.ones(200, np.int32), np.zeros(200, np.uint8)
-workspace = kernels.Workspace(ones, zeros, ones, 200, 200, [np.zeros(200 * 300, np.uint8)], [300], 1, 1 << 20)
-workspace.start(np.zeros(2400, np.uint8), 1, 20, 0, 0, 0.0, 1.0, 0.0, 0.0, 0.0, 1, 0, 0, None)
+layout = kernels.BinLayout(ones, zeros, ones, 200, 200)
+partition = kernels.RowPartition(layout, [kernels.Page(layout, np.zeros(200 * 300, np.uint8), 300)], 1)
+rules = kernels.HistogramFormat(1, 20), kernels.SplitRules(), 0, 0
+kernels.SplitSearch(layout, 1, 1 << 20).start(partition, np.zeros(2400, np.uint8), *rules)
 """,
     "scoring with no threads": """
 leaf = np.array([-1], np.int32)
@@ -24,9 +26,10 @@ scorer.add(np.zeros((20, 2)), 0, 1, np.zeros((20, 1)), 0)
 """,
     "more leaves than a byte can number": """
 one = np.ones(1, np.int32)
-workspace = kernels.Workspace(one, np.zeros(1, np.uint8), one, 1, 4, [np.zeros(80, np.uint8)], [20], 1, 1 << 20)
-workspace.start(np.zeros(160, np.uint8), 1, 20, 0, 0, 0.0, 1.0, 0.0, 0.0, 0.0, 1, 0, 0, None)
-workspace.finish(np.zeros(257, np.int64), np.zeros(20, np.uint8), 1)
+layout = kernels.BinLayout(one, np.zeros(1, np.uint8), one, 1, 4)
+partition = kernels.RowPartition(layout, [kernels.Page(layout, np.zeros(80, np.uint8), 20)], 1)
+partition.start(np.zeros(160, np.uint8), kernels.HistogramFormat(1, 20), 0)
+partition.leaf_sums(np.zeros(257, np.int64), np.zeros(20, np.uint8), 1)
 """,
     "a link that does not exist": "kernels.apply_link('probit', np.zeros((2, 1)), 1)",
     "a softmax of no classes": """

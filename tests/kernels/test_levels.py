@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from tests.kernels.binned import MODES, WIDE, Binned, Gradients
+from tests.kernels.binned import MODES, WIDE, Binned, Gradients, constrain, nodes_of
 from tests.kernels.test_scoring import check as check_scores
 from tests.kernels.test_scoring import random_tree as tree_of_numbers
-from tests.kernels.test_workspace import assert_same_tree, grow, leaves_of
+from tests.kernels.test_split_search import assert_same_tree, grow, leaves_of
 from tests.reference import levels as twin
 from tests.reference import predict
 
@@ -17,9 +17,8 @@ def one_category(rng, n_rows, n_levels, missing):
     return Binned(bins, np.array([n_levels + missing], dtype=np.int32), np.array([missing], dtype=np.uint8))
 
 
-def categories(workspace, n_features=1, kind=twin.PARTITION, **rules):
-    workspace.constrain(kinds=np.full(n_features, kind, dtype=np.uint8), **rules)
-    return workspace
+def categories(grower, n_features=1, kind=twin.PARTITION, **rules):
+    return constrain(grower, kinds=np.full(n_features, kind, dtype=np.uint8), **rules)
 
 
 def parts_of(histogram, missing):
@@ -35,7 +34,7 @@ class TestBestSplit:
         """For more than a few levels too: without regularisation the sorted order loses nothing."""
         rng = np.random.default_rng(n_levels)
         table, gradients = one_category(rng, n_rows, n_levels, missing), Gradients.random(rng, n_rows, mode)
-        found = gradients.start(categories(table.workspace(kernels)), min_count=5)
+        found = gradients.start(categories(table.grower(kernels)), min_count=5)
         cells, absent = parts_of(gradients.histogram(table), missing)
         assert found == pytest.approx(twin.best_gain(cells, absent, twin.subsets(range(n_levels)), min_count=5), rel=1e-9)
 
@@ -44,7 +43,7 @@ class TestBestSplit:
     def test_rules_hold(self, kernels, n_rows, rules):
         rng = np.random.default_rng(5)
         table, gradients = one_category(rng, n_rows, 4, 1), Gradients.random(rng, n_rows, WIDE)
-        found = gradients.start(categories(table.workspace(kernels)), **rules)
+        found = gradients.start(categories(table.grower(kernels)), **rules)
         cells, absent = parts_of(gradients.histogram(table), 1)
         assert found == pytest.approx(twin.best_gain(cells, absent, twin.subsets(range(4)), **rules), rel=1e-9)
 
@@ -54,8 +53,8 @@ class TestBestSplit:
         rng = np.random.default_rng(6)
         table, gradients = one_category(rng, n_rows, 25, 1), Gradients.random(rng, n_rows, WIDE)
         table.bins[table.bins > 12] = np.minimum(table.bins[table.bins > 12], rng.integers(13, 26, (table.bins > 12).sum()))
-        workspace = categories(table.workspace(kernels), category_smooth=smooth, min_level_rows=min_rows)
-        found = gradients.start(workspace)
+        grower = categories(table.grower(kernels), category_smooth=smooth, min_level_rows=min_rows)
+        found = gradients.start(grower)
         cells, absent = parts_of(gradients.histogram(table), 1)
         assert found == pytest.approx(twin.best_gain(cells, absent, twin.prefixes(cells, smooth, min_rows)), rel=1e-9)
 
@@ -64,7 +63,7 @@ class TestBestSplit:
         gains = []
         for n_levels in (4, 5):
             table, gradients = one_category(rng, 500, n_levels, 0), Gradients.random(rng, 500, WIDE)
-            gains.append([gradients.start(categories(table.workspace(kernels), category_l2=l2)) for l2 in (0.0, 1e9)])
+            gains.append([gradients.start(categories(table.grower(kernels), category_l2=l2)) for l2 in (0.0, 1e9)])
         assert gains[0][0] == gains[0][1]
         assert 0 < gains[1][1] < gains[1][0]
 
@@ -73,8 +72,8 @@ class TestBestSplit:
     def test_one_level_against_the_others(self, kernels, n_rows, missing):
         rng = np.random.default_rng(8)
         table, gradients = one_category(rng, n_rows, 9, missing), Gradients.random(rng, n_rows, WIDE)
-        workspace = categories(table.workspace(kernels), kind=twin.ONE_VS_REST)
-        found = gradients.start(workspace)
+        grower = categories(table.grower(kernels), kind=twin.ONE_VS_REST)
+        found = gradients.start(grower)
         cells, absent = parts_of(gradients.histogram(table), missing)
         sets = [{level} for level in range(9)] + [set(range(9))]
         assert found == pytest.approx(twin.best_gain(cells, absent, sets), rel=1e-9)
@@ -84,13 +83,13 @@ class TestBestSplit:
         table = Binned(bins, np.array([12], dtype=np.int32), np.array([0], dtype=np.uint8))
         for sign in (-1, 1):
             gradients = Gradients.small(sign * np.where(bins[:, 0] == 5, 1000, -1000), np.full(60, 1000))
-            workspace = categories(table.workspace(kernels))
-            assert gradients.start(workspace) > 0
-            workspace.advance([0], False, None)
-            left = twin.members(workspace.sets()[0])
+            grower = categories(table.grower(kernels))
+            assert gradients.start(grower) > 0
+            grower.advance([0], False, None)
+            left = twin.members(grower.sets()[0])
             assert {2, 9} <= left or {2, 9}.isdisjoint(left)
             assert all((level in left) == (5 in left) for level in set(range(12)) - {2, 9})
-            assert bool(workspace.nodes()["missing_left"][0]) == (5 in left)
+            assert bool(nodes_of(grower)["missing_left"][0]) == (5 in left)
 
 
 class TestTrees:
@@ -100,10 +99,10 @@ class TestTrees:
         rng = np.random.default_rng(9)
         table, gradients = Binned.random(rng, 3000, 5, most_bins=40), Gradients.random(rng, 3000, mode)
         rules = {"category_smooth": 1.0, "category_l2": 1.0, "min_level_rows": 5}
-        one = grow(categories(table.workspace(kernels), 5, **rules), gradients, 25, min_count=5)
-        assert one.nodes()["by_levels"].sum() == 24
-        np.testing.assert_array_equal(leaves_of(one, 3000)[2], twin.walk(one.nodes(), one.sets(), table))
-        other = grow(categories(table.workspace(kernels, n_pages, n_threads=n_threads), 5, **rules), gradients, 25, min_count=5)
+        one = grow(categories(table.grower(kernels), 5, **rules), gradients, 25, min_count=5)
+        assert nodes_of(one)["by_levels"].sum() == 24
+        np.testing.assert_array_equal(leaves_of(one, 3000)[2], twin.walk(nodes_of(one), one.sets(), table))
+        other = grow(categories(table.grower(kernels, n_pages, n_threads=n_threads), 5, **rules), gradients, 25, min_count=5)
         np.testing.assert_array_equal(one.sets(), other.sets())
         assert_same_tree(one, other, 3000)
 
@@ -111,47 +110,47 @@ class TestTrees:
     def test_a_level_of_nodes_splits_by_one_set(self, kernels, missing_share):
         rng = np.random.default_rng(10)
         table, gradients = Binned.random(rng, 2000, 3, 30, missing_share), Gradients.random(rng, 2000, WIDE)
-        workspace = categories(table.workspace(kernels), 3, joint=True)
-        gains, level = [gradients.start(workspace)], [0]
+        grower = categories(table.grower(kernels), 3, symmetric=True)
+        gains, level = [gradients.start(grower)], [0]
         for _ in range(3):
             assert max(gains) > 0
-            first, gains = workspace.advance(level, True, None)
+            first, gains = grower.advance(level, True, None)
             level = list(range(first, first + 2 * len(level)))
-        nodes, sets = workspace.nodes(), workspace.sets()
+        nodes, sets = nodes_of(grower), grower.sets()
         assert len(sets) == 7
         for depth, own in enumerate((sets[:1], sets[1:3], sets[3:7])):
             assert (own == own[0]).all()
             assert len(set(nodes["feature"][nodes["depth"] == depth])) == 1
-        np.testing.assert_array_equal(leaves_of(workspace, 2000)[2], twin.walk(nodes, sets, table))
+        np.testing.assert_array_equal(leaves_of(grower, 2000)[2], twin.walk(nodes, sets, table))
         own = np.bincount(twin.walk(nodes, sets, table), minlength=15)
         np.testing.assert_array_equal(own[7:], nodes["count"][7:])
 
     def test_the_root_of_a_level_is_an_ordinary_one(self, kernels):
         rng = np.random.default_rng(11)
         table, gradients = Binned.random(rng, 2000, 3, 30), Gradients.random(rng, 2000, WIDE)
-        gains = [gradients.start(categories(table.workspace(kernels), 3, joint=joint, category_l2=1e9)) for joint in (False, True)]
+        gains = [gradients.start(categories(table.grower(kernels), 3, symmetric=symmetric, category_l2=1e9)) for symmetric in (False, True)]
         assert gains[0] == pytest.approx(gains[1], rel=1e-12)
 
     def test_sampled_rows(self, kernels):
         rng = np.random.default_rng(12)
         table, gradients = Binned.random(rng, 2000, 4, most_bins=50), Gradients.random(rng, 2000, WIDE)
         sample = np.sort(rng.choice(2000, 900, replace=False))
-        workspace = grow(categories(table.workspace(kernels), 4), gradients, 12, min_count=5, sample=sample)
-        np.testing.assert_array_equal(leaves_of(workspace, 2000)[2], twin.walk(workspace.nodes(), workspace.sets(), table))
+        grower = grow(categories(table.grower(kernels), 4), gradients, 12, min_count=5, sample=sample)
+        np.testing.assert_array_equal(leaves_of(grower, 2000)[2], twin.walk(nodes_of(grower), grower.sets(), table))
 
     def test_a_finished_tree_sends_rows_the_same_way(self, kernels):
         rng = np.random.default_rng(13)
         table, gradients = Binned.random(rng, 1000, 4, most_bins=50), Gradients.random(rng, 1000, WIDE)
-        workspace = grow(categories(table.workspace(kernels), 4), gradients, 12, min_count=5)
-        nodes, layout = workspace.nodes(), table.layout()
+        grower = grow(categories(table.grower(kernels), 4), gradients, 12, min_count=5)
+        nodes, layout = nodes_of(grower), table.layout()
         bins = nodes["bin"]
-        bins[nodes["by_levels"] == 1] = np.arange(len(workspace.sets()))
+        bins[nodes["by_levels"] == 1] = np.arange(len(grower.sets()))
         raw = np.zeros(1000)
         tree = (nodes["feature"], bins, nodes["left"], nodes["right"], nodes["missing_left"], np.arange(len(bins), dtype=np.float64))
         shape = 1000, layout["width"], layout["stride"], layout["missing_bin"]
         kinds = np.ones(4, dtype=np.uint8)
-        kernels.add_tree(table.pages()[0].reshape(-1), *shape, *tree, raw, 1, None, None, kinds, workspace.sets())
-        np.testing.assert_array_equal(raw, leaves_of(workspace, 1000)[2])
+        kernels.add_tree(table.pages()[0].reshape(-1), *shape, *tree, raw, 1, None, None, kinds, grower.sets())
+        np.testing.assert_array_equal(raw, leaves_of(grower, 1000)[2])
 
 
 class TestScorer:
@@ -199,15 +198,15 @@ class TestBadArguments:
         ],
     )
     def test_rules(self, kernels, change, match):
-        workspace = one_category(np.random.default_rng(0), 50, 4, 0).workspace(kernels)
+        grower = one_category(np.random.default_rng(0), 50, 4, 0).grower(kernels)
         with pytest.raises(ValueError, match=match):
-            workspace.constrain(**change)
+            constrain(grower, **change)
 
     def test_a_category_is_not_forced(self, kernels):
         rng = np.random.default_rng(0)
-        workspace = categories(one_category(rng, 50, 4, 0).workspace(kernels))
-        Gradients.random(rng, 50, WIDE).start(workspace)
-        assert not workspace.force(0, 0, 1, False)
+        grower = categories(one_category(rng, 50, 4, 0).grower(kernels))
+        Gradients.random(rng, 50, WIDE).start(grower)
+        assert not grower.force(0, 0, 1, False)
 
 
 class TestSumBefore:

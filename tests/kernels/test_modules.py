@@ -69,11 +69,11 @@ def test_gains(n_rows):
     table, gradients = Binned.random(rng, n_rows, 8), Gradients.random(rng, n_rows, WIDE)
 
     def compute(kernels):
-        workspace = table.workspace(kernels)
-        gains = [gradients.start(workspace, l2=0.3, hessian_unit=2.0**-20)]
+        grower = table.grower(kernels)
+        gains = [gradients.start(grower, l2=0.3, hessian_unit=2.0**-20)]
         for node in range(5):
             if gains[node] > 0:
-                gains += workspace.advance([node], True, None)[1]
+                gains += grower.advance([node], True, None)[1]
         return np.array(gains)
 
     assert_same_bits(compute)

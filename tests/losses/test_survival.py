@@ -57,7 +57,7 @@ class TestTargets:
         [
             ("cox", [-1.0, -2.0, -3.0], "requires an event at least"),
             ("cox", [[1.0, 1.0], [2.0, 2.0], [1.0, 0.0]], r"second column of y must be 1 .* or 0 .*; got 2 in row 1"),
-            ("cox", [[1.0, 1.0], [-2.0, 0.0], [1.0, 0.0]], "times from 0 on; got -2 in row 1"),
+            ("cox", [[1.0, 1.0], [-2.0, 0.0], [1.0, 0.0]], "non-negative times; got -2 in row 1"),
             ("cox", [1.0, np.nan, 2.0], "Input y contains NaN"),
             ("cox", [[1.0, 1.0], [np.nan, 0.0], [1.0, 0.0]], "Input y contains NaN"),
             ("cox", [[1.0, 1.0]] * 2, "inconsistent numbers of samples: X has 3, y has 2"),
@@ -66,7 +66,7 @@ class TestTargets:
             ("aft", [[1.0, 2.0], [-1.0, 2.0], [1.0, 1.0]], r"times from 0 on; got y=\(-1, 2\) in row 1"),
             ("aft", [[1.0, 2.0], [np.inf, np.inf], [1.0, 1.0]], r"finite lower bounds; got y=\(inf, inf\) in row 1"),
             ("aft", [[1.0, 2.0], [1.0, np.nan], [1.0, 1.0]], r"Input y contains NaN: in row 1 \(\[1.0, nan\]\)"),
-            ("aft", [["a", "b"]] * 3, "y must be made of numbers"),
+            ("aft", [["a", "b"]] * 3, "y must be numeric"),
         ],
     )
     def test_what_is_wrong_is_named(self, loss, y, message):

@@ -134,7 +134,7 @@ def test_learning_curves(classifier, table):
     assert (shown["all"] == classifier.evals_result_["all"]["accuracy"]).all()
     with pytest.raises(ValueError, match="metric='auc' is unknown; choose from loss, accuracy"):
         plots.plot_learning_curves(classifier, "auc")
-    with pytest.raises(ValueError, match="nothing was measured while training"):
+    with pytest.raises(ValueError, match="there are no scores to plot"):
         plots.plot_learning_curves(BoostingClassifier(max_iter=2).fit(*table))
 
 

@@ -124,11 +124,11 @@ def test_same_seed_same_bits():
 
 def test_errors_name_what_is_wrong():
     X, y = labels(60, 0, 2)
-    with pytest.raises(ValueError, match="X_cal and y_cal go together"):
+    with pytest.raises(ValueError, match="X_cal and y_cal must be given together"):
         CalibratedClassifier().fit(X, y, X_cal=X)
-    with pytest.raises(ValueError, match="leave X_cal out"):
+    with pytest.raises(ValueError, match="do not pass X_cal"):
         CalibratedClassifier(FrozenEstimator(OVERCONFIDENT.fit(X, y))).fit(X, y, X_cal=X, y_cal=y)
-    with pytest.raises(ValueError, match="classes that the estimator does not know: \\[7\\]"):
+    with pytest.raises(ValueError, match="classes that the estimator was not fitted on: \\[7\\]"):
         CalibratedClassifier().fit(X, y, X_cal=X[:1], y_cal=[7])
     with pytest.raises(ValueError, match="The 'method' parameter of CalibratedClassifier must be a str among"):
         CalibratedClassifier(method="platt").fit(X, y)

@@ -164,7 +164,7 @@ def test_frozen_estimators_hold_out_all_rows():
     assert (model.predict(X) == fitted.predict(X)).all()
     given = ConformalRegressor(REGRESSORS["squared"]).fit(X[:100], y[:100], X_cal=X[100:], y_cal=y[100:])
     assert (model.predict_interval(X) == given.predict_interval(X)).all()
-    with pytest.raises(ValueError, match="a FrozenEstimator is not trained"):
+    with pytest.raises(ValueError, match="a FrozenEstimator is not refitted"):
         ConformalRegressor(FrozenEstimator(fitted), method="cv+").fit(X, y)
 
 
@@ -231,26 +231,26 @@ def test_splitters_hold_out_each_row_once():
     groups = np.repeat(np.arange(12), 5)
     model = ConformalRegressor(REGRESSORS["squared"], method="cv+", cv=GroupKFold(4)).fit(X, y, groups=groups)
     assert len(model.folds_) == 4
-    with pytest.raises(ValueError, match="must hold out every row once; row 0 is held out"):
+    with pytest.raises(ValueError, match="must hold out every row exactly once; row 0 is held out"):
         ConformalRegressor(REGRESSORS["squared"], method="cv+", cv=ShuffleSplit(3, random_state=1)).fit(X, y)
 
 
 def test_errors_name_what_is_wrong():
     X, y = numbers(60, 0)
     model = ConformalRegressor(REGRESSORS["squared"])
-    with pytest.raises(ValueError, match="X_cal and y_cal go together"):
+    with pytest.raises(ValueError, match="X_cal and y_cal must be given together"):
         model.fit(X, y, X_cal=X)
-    with pytest.raises(ValueError, match="method='cv\\+' holds out each row in turn"):
+    with pytest.raises(ValueError, match="method='cv\\+' cannot be combined with X_cal"):
         ConformalRegressor(method="cv+").fit(X, y, X_cal=X, y_cal=y)
     with pytest.raises(ValueError, match="calibration_size=100 cannot be held out of n_samples=60 rows"):
         ConformalRegressor(calibration_size=100).fit(X, y)
-    with pytest.raises(ValueError, match="cv=80 folds need as many rows; got n_samples=60"):
+    with pytest.raises(ValueError, match="cv=80 needs at least 80 rows; got n_samples=60"):
         ConformalRegressor(method="cv+", cv=80).fit(X, y)
     with pytest.raises(ValueError, match="confidence_level must be between 0 and 1; got 90"):
         model.fit(X, y).predict_interval(X, confidence_level=90)
-    with pytest.raises(ValueError, match="sample_weight_cal must not be zero everywhere"):
+    with pytest.raises(ValueError, match="sample_weight_cal must not be zero for all rows"):
         model.fit(X, y, X_cal=X, y_cal=y, sample_weight_cal=np.zeros(60))
-    with pytest.raises(ValueError, match="y_cal has classes that the estimator does not know: \\[5\\]"):
+    with pytest.raises(ValueError, match="y_cal has classes that the estimator was not fitted on: \\[5\\]"):
         ConformalClassifier(CLASSIFIER).fit(X, y > 0, X_cal=X[:1], y_cal=[5])
 
 

@@ -102,9 +102,11 @@ class TestWhatAFileCannotHold:
     @pytest.mark.parametrize("around", [LinearRegression(), FrozenEstimator(LinearRegression().fit(np.nan_to_num(X), Y))])
     def test_other_estimators(self, around):
         wrapper = ConformalRegressor(around).fit(np.nan_to_num(X), Y)
-        with pytest.raises(ValueError, match="ConformalRegressor with an object of LinearRegression in it cannot be saved: only"):
+        with pytest.raises(
+            ValueError, match="ConformalRegressor containing an object of LinearRegression cannot be saved: the file can hold only"
+        ):
             wrapper.to_bytes()
-        with pytest.raises(ValueError, match="CalibratedClassifier with an object of LogisticRegression"):
+        with pytest.raises(ValueError, match="CalibratedClassifier containing an object of LogisticRegression"):
             CalibratedClassifier(LogisticRegression()).fit(np.nan_to_num(X), TWO).to_bytes()
 
     def test_a_splitter(self):
@@ -121,7 +123,7 @@ class TestWhatAFileCannotHold:
 
     def test_a_start_of_another_library(self):
         wrapper = ConformalRegressor(regressor(init=regressor(init=LinearRegression()))).fit(np.nan_to_num(X), Y)
-        with pytest.raises(ValueError, match="ConformalRegressor with an object of LinearRegression in it cannot be saved"):
+        with pytest.raises(ValueError, match="ConformalRegressor containing an object of LinearRegression cannot be saved"):
             wrapper.to_bytes()
 
     def test_it_must_be_fitted(self):
@@ -132,38 +134,42 @@ class TestWhatAFileCannotHold:
 class TestFilesThatMeanHarm:
     def test_other_files(self):
         data = regressor().fit(X, Y).to_bytes()
-        with pytest.raises(ModelFormatError, match="it holds no wrapper"):
+        with pytest.raises(ModelFormatError, match="does not contain a wrapper"):
             ConformalRegressor.from_bytes(data)
         with pytest.raises(ModelFormatError):
             BoostingRegressor.from_bytes(CASES["split"]()[0].to_bytes())
-        with pytest.raises(ModelFormatError, match="the class 'ConformalRegressor' is unknown, or not the one"):
+        with pytest.raises(ModelFormatError, match="the class 'ConformalRegressor' is unknown, or not the expected class"):
             ConformalClassifier.from_bytes(CASES["split"]()[0].to_bytes())
 
     @pytest.mark.parametrize(
         ("case", "change", "message"),
         [
-            ("split", lambda a, d: a.pop("estimator_0"), "no estimator in it"),
-            ("split", lambda a, d: a.update(estimator_0=np.frombuffer(regressor().fit(X, Y).model_.to_bytes(), np.uint8)), "only a model"),
+            ("split", lambda a, d: a.pop("estimator_0"), "contains no estimator"),
+            (
+                "split",
+                lambda a, d: a.update(estimator_0=np.frombuffer(regressor().fit(X, Y).model_.to_bytes(), np.uint8)),
+                "or a model without one",
+            ),
             ("split", lambda a, d: a.update(estimator_0=np.frombuffer(classifier().fit(X, TWO).to_bytes(), np.uint8)), "be regressors"),
-            ("split", lambda a, d: a["scores_0"].fill(np.nan), "scores must be numbers"),
-            ("split", lambda a, d: a["weights_0"].fill(0), "weights above 0"),
-            ("split", lambda a, d: a.update(weights_0=a["weights_0"][1:]), "as many of each"),
+            ("split", lambda a, d: a["scores_0"].fill(np.nan), "scores must not be NaN"),
+            ("split", lambda a, d: a["weights_0"].fill(0), "weights must be positive"),
+            ("split", lambda a, d: a.update(weights_0=a["weights_0"][1:]), "of the same length"),
             ("split", lambda a, d: a.update(more=np.zeros(1)), "other folds"),
-            ("split", lambda a, d: d["fitted"].update(folds=[2]), "folds do not cover"),
+            ("split", lambda a, d: d["fitted"].update(folds=[2]), "fold sizes do not add up"),
             ("split", lambda a, d: d["parameters"].update(confidence_level=2.0), "confidence_level"),
             ("split", lambda a, d: d["parameters"].update(estimator=3), "estimator"),
             ("split", lambda a, d: d["parameters"].update(verbose=1), "'verbose' is unknown to this version"),
             ("split", lambda a, d: d.update({"class": "BaseConformal"}), "the class 'BaseConformal' is unknown"),
-            ("split", lambda a, d: d.pop("fitted"), "not described"),
-            ("lac", lambda a, d: d["fitted"]["classes"].update(values=["yes", "no "]), "ascend"),
+            ("split", lambda a, d: d.pop("fitted"), "entry 'wrapper' is incomplete"),
+            ("lac", lambda a, d: d["fitted"]["classes"].update(values=["yes", "no "]), "ascending order"),
             ("lac", lambda a, d: d["fitted"]["classes"].update(values=["abc", "yes"]), "classifiers of these classes"),
             ("aps", lambda a, d: d["fitted"].update(folds=[2, 1]), "other folds"),
             ("temperature", lambda a, d: a["temperature"].fill(0), "above 0"),
             ("temperature", lambda a, d: d["parameters"].update(method="isotonic"), "steps_0"),
             ("temperature", lambda a, d: d["fitted"]["classes"].update(values=["abc", "yes"]), "the same classes"),
-            ("isotonic", lambda a, d: a["steps_0"].fill(2), "from 0 to 1"),
-            ("isotonic", lambda a, d: a.update(steps_0=a["steps_0"][:, ::-1].copy()), "steps must rise"),
-            ("isotonic", lambda a, d: a.update(steps_0=a["steps_0"][0]), "steps must be points"),
+            ("isotonic", lambda a, d: a["steps_0"].fill(2), "between 0 and 1"),
+            ("isotonic", lambda a, d: a.update(steps_0=a["steps_0"][:, ::-1].copy()), "steps must be non-decreasing"),
+            ("isotonic", lambda a, d: a.update(steps_0=a["steps_0"][0]), "steps must have the shape"),
             ("isotonic", lambda a, d: a.update(steps_1=a["steps_0"]), "other classes"),
         ],
     )
@@ -180,7 +186,7 @@ class TestFilesThatMeanHarm:
             arrays, document = take_apart(data)
             arrays["estimator_0"] = np.frombuffer(data, dtype=np.uint8)
             data = put_together(arrays, document)
-        with pytest.raises(ModelFormatError, match="within each other"):
+        with pytest.raises(ModelFormatError, match="estimators are nested"):
             CalibratedClassifier.from_bytes(data)
 
     def test_mutations(self, saved, tmp_path):

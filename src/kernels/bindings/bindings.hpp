@@ -4,11 +4,13 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -131,36 +133,46 @@ inline int64_t block_of(int n_features) {
   return std::clamp<int64_t>((int64_t(1) << 18) / std::max(1, n_features) / 64 * 64, 64, kRowBlock);
 }
 
-// The usual case: feature f in column f.
-inline Places plain_places(const In<int32_t>& missing_bin) {
-  Places places;
-  places.of.resize(missing_bin.size());
-  places.n_codes.assign(missing_bin.size(), 256);
-  for (size_t f = 0; f < places.of.size(); ++f) {
-    places.of[f].column = int(f);
-    places.of[f].n_stored = 256;
-    places.members.push_back(uint32_t(f));
+// One column for each feature: feature f in column f.
+inline ColumnLayout plain_columns(const In<int32_t>& missing_bin) {
+  ColumnLayout columns;
+  columns.features.resize(missing_bin.size());
+  columns.n_codes.assign(missing_bin.size(), 256);
+  for (size_t f = 0; f < columns.features.size(); ++f) {
+    columns.features[f].column = int(f);
+    columns.features[f].n_stored = 256;
+    columns.members.push_back(uint32_t(f));
   }
-  return places;
+  return columns;
 }
 
-using Lists = std::pair<In<uint32_t>, In<uint32_t>>;  // begin, (n_rows + 1,), and what lies beside the rows
+using Lists = std::pair<In<uint32_t>, In<uint32_t>>;  // where each row's list begins, (n_rows + 1,); the bins of the lists
 
-inline void check_lists(const Places& places, const Lists& lists, int64_t n_rows) {
-  const auto& [begin, beside] = lists;
-  require(int64_t(begin.size()) == n_rows + 1 && begin.data()[0] == 0 && begin.data()[n_rows] == beside.size(), "lists do not fit");
-  for (int64_t i = 0; i < n_rows; ++i) require(begin.data()[i] <= begin.data()[i + 1], "lists do not fit");
+inline void check_lists(const ColumnLayout& columns, const Lists& lists, int64_t n_rows) {
+  const auto& [begin, bins] = lists;
+  require(int64_t(begin.size()) == n_rows + 1 && begin.data()[0] == 0 && begin.data()[n_rows] == bins.size(), "row lists do not fit");
+  for (int64_t i = 0; i < n_rows; ++i) require(begin.data()[i] <= begin.data()[i + 1], "row lists do not fit");
   int bad = 0;
-  for (size_t i = 0; i < beside.size(); ++i) bad |= int64_t(beside.data()[i]) >= places.n_beside;
-  require(!bad, "a bin beside the rows is out of range");
+  for (size_t i = 0; i < bins.size(); ++i) bad |= int64_t(bins.data()[i]) >= columns.n_list_bins;
+  require(!bad, "a bin of a row list is out of range");
 }
+
+// A page, and the arrays that live as long as it does. Checked once, so that the kernels need not.
+struct OwnedPage {
+  std::shared_ptr<const BinLayout> layout;
+  In<uint8_t> codes;
+  std::optional<Lists> lists;
+  Page page;
+};
 
 // One for each file here.
 void bind_losses(nb::module_& m);
 void bind_ranking(nb::module_& m);
 void bind_tables(nb::module_& m);
 void bind_sampling(nb::module_& m);
-void bind_places(nb::module_& m);
+void bind_bundling(nb::module_& m);
+void bind_pages(nb::module_& m);
+void bind_rules(nb::module_& m);
 void bind_growing(nb::module_& m);
 void bind_scoring(nb::module_& m);
 void bind_file(nb::module_& m);

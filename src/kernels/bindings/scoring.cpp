@@ -29,7 +29,7 @@ struct Categories {
 // Walks one tree over a binned page and adds the leaf values, one or one for each output, to raw.
 void add_tree(In<uint8_t> page, int64_t n_rows, int width, int stride, In<int32_t> missing_bin, In<int32_t> feature, In<int32_t> bin,
               In<int32_t> left, In<int32_t> right, In<uint8_t> missing_left, Flat<double> value, nb::ndarray<double, nb::device::cpu> raw,
-              int n_threads, const Places* given, std::optional<Lists> lists, std::optional<In<uint8_t>> kinds,
+              int n_threads, const ColumnLayout* given, std::optional<Lists> lists, std::optional<In<uint8_t>> kinds,
               std::optional<In2<uint32_t>> sets) {
   const Planes to = as_planes(raw);
   const int64_t n_nodes = int64_t(feature.size());
@@ -38,14 +38,14 @@ void add_tree(In<uint8_t> page, int64_t n_rows, int width, int stride, In<int32_
   require(n_nodes > 0 && int64_t(bin.size()) == n_nodes && int64_t(left.size()) == n_nodes && int64_t(right.size()) == n_nodes &&
               int64_t(missing_left.size()) == n_nodes && int64_t(value.size()) == n_nodes * to.n_outputs,
           "node arrays must have the same length");
-  const Places plain = given ? Places{} : plain_places(missing_bin);
-  const Places& places = given ? *given : plain;
-  require(int(places.of.size()) == n_features, "places do not fit");
+  const ColumnLayout plain = given ? ColumnLayout{} : plain_columns(missing_bin);
+  const ColumnLayout& columns = given ? *given : plain;
+  require(int(columns.features.size()) == n_features, "columns do not fit");
   require(width > 0 && stride >= width && to.n == n_rows &&
-              int64_t(page.size()) >= int64_t((places.n_columns() + width - 1) / width) * n_rows * stride,
+              int64_t(page.size()) >= int64_t((columns.n_columns() + width - 1) / width) * n_rows * stride,
           "page and raw do not fit");
-  require(places.n_beside == 0 || lists, "what lies beside the rows is not given");
-  if (lists) check_lists(places, *lists, n_rows);
+  require(columns.n_list_bins == 0 || lists, "row lists are not given");
+  if (lists) check_lists(columns, *lists, n_rows);
   std::vector<Sides> sides(n_nodes);
   for (int64_t i = 0; i < n_nodes; ++i) {
     const int32_t f = feature.data()[i], l = left.data()[i], r = right.data()[i];
@@ -54,20 +54,20 @@ void add_tree(In<uint8_t> page, int64_t n_rows, int width, int stride, In<int32_
     const int missing = missing_bin.data()[f];
     require(missing >= 0 && missing <= 255, "missing_bin out of range");
     const LevelSet* levels = categories.levels(f, bin.data()[i]);
-    sides[i].fill(places.of[f], missing + 1,
+    sides[i].fill(columns.features[f], missing + 1,
                   [&](int b) { return b == missing ? missing_left.data()[i] : uint8_t(levels ? levels->has(b) : b <= bin.data()[i]); });
   }
   over_rows(n_rows, n_threads, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       int32_t i = 0;
       for (int32_t f; (f = feature.data()[i]) >= 0;) {
-        const Place& place = places.of[f];
+        const FeatureStorage& storage = columns.features[f];
         bool goes_left;
-        if (place.column == kBeside) {
-          const auto& [first, beside] = *lists;
-          goes_left = side_beside(place, sides[i], beside.data() + first.data()[row], beside.data() + first.data()[row + 1]);
+        if (storage.column == kRowList) {
+          const auto& [first, bins] = *lists;
+          goes_left = side_listed(storage, sides[i], bins.data() + first.data()[row], bins.data() + first.data()[row + 1]);
         } else {
-          goes_left = sides[i].left[page.data()[(int64_t(place.column / width) * n_rows + row) * stride + place.column % width]];
+          goes_left = sides[i].left[page.data()[(int64_t(storage.column / width) * n_rows + row) * stride + storage.column % width]];
         }
         i = goes_left ? left.data()[i] : right.data()[i];
       }
@@ -82,7 +82,7 @@ void add_tree(In<uint8_t> page, int64_t n_rows, int width, int stride, In<int32_
 void bind_scoring(nb::module_& m) {
   const auto release = nb::call_guard<nb::gil_scoped_release>();
   m.def("add_tree", &add_tree, "page"_a, "n_rows"_a, "width"_a, "stride"_a, "missing_bin"_a, "feature"_a, "bin"_a, "left"_a, "right"_a,
-        "missing_left"_a, "value"_a, "raw"_a, "n_threads"_a, "places"_a = nb::none(), "lists"_a = nb::none(), "kinds"_a = nb::none(),
+        "missing_left"_a, "value"_a, "raw"_a, "n_threads"_a, "columns"_a = nb::none(), "lists"_a = nb::none(), "kinds"_a = nb::none(),
         "sets"_a = nb::none(), release);
   nb::class_<Scorer>(m, "Scorer")
       .def(

@@ -140,37 +140,37 @@ void bind_tables(nb::module_& m) {
           "weight"_a.none(), "max_bins"_a, "n_threads"_a)
       .def(
           "store",
-          [](const OwnedLines& self, In<double> cuts, In<int64_t> cuts_begin, const Places& places, Bytes page, int width, int stride,
-             Out<uint8_t> missing, Out<uint8_t> clashes, int n_threads) {
+          [](const OwnedLines& self, In<double> cuts, In<int64_t> cuts_begin, const ColumnLayout& columns, Bytes page, int width,
+             int stride, Out<uint8_t> missing, Out<uint8_t> clashes, int n_threads) {
             const int64_t n_features = self.lines.n_across, n_rows = self.lines.n_lines;
             check_cuts(cuts, cuts_begin, n_features);
-            require(
-                int64_t(places.of.size()) == n_features && int64_t(missing.size()) == n_features && int64_t(clashes.size()) == n_features,
-                "features do not fit");
-            const int64_t n_groups = width > 0 ? (places.n_columns() + width - 1) / width : 0;
+            require(int64_t(columns.features.size()) == n_features && int64_t(missing.size()) == n_features &&
+                        int64_t(clashes.size()) == n_features,
+                    "features do not fit");
+            const int64_t n_groups = width > 0 ? (columns.n_columns() + width - 1) / width : 0;
             require(width > 0 && stride >= width && n_rows < int64_t(1) << 32 && int64_t(page.size()) >= n_groups * n_rows * stride,
                     "page too small");
             require(self.values.size() < size_t(1) << 32, "too many entries");
             for (int64_t f = 0; f < n_features; ++f) {
-              const Place& place = places.of[f];
+              const FeatureStorage& storage = columns.features[f];
               const int n_cuts = int(cuts_begin.data()[f + 1] - cuts_begin.data()[f]);
               const int absent = bin_of(cuts.data() + cuts_begin.data()[f], n_cuts, self.lines.absent());
-              require(place.common == kNoCommon || (place.common == absent && place.n_stored == n_cuts + 1),
-                      "the common bin must be that of what is not there");
+              require(storage.default_bin == kNoDefault || (storage.default_bin == absent && storage.n_stored == n_cuts + 1),
+                      "the default bin must be that of absent entries");
             }
             std::pair<std::vector<uint32_t>, std::vector<uint32_t>> lists;
             {
               nb::gil_scoped_release free;
-              lists = store_sparse(self.lines, Cuts{cuts.data(), cuts_begin.data()}, places, {page.data(), n_rows, width, stride},
+              lists = store_sparse(self.lines, Cuts{cuts.data(), cuts_begin.data()}, columns, {page.data(), n_rows, width, stride},
                                    missing.data(), clashes.data(), n_threads);
             }
             return std::pair(to_numpy(std::move(lists.first)), to_numpy(std::move(lists.second)));
           },
-          "cuts"_a, "cuts_begin"_a, "places"_a, "page"_a, "width"_a, "stride"_a, "missing"_a, "clashes"_a, "n_threads"_a)
+          "cuts"_a, "cuts_begin"_a, "columns"_a, "page"_a, "width"_a, "stride"_a, "missing"_a, "clashes"_a, "n_threads"_a)
       .def(
           "hash_columns",
-          [](const OwnedLines& self, Out<uint64_t> sums, int n_threads) {
-            require(int64_t(sums.size()) == self.lines.n_across, "sums must have one number for each column");
+          [](const OwnedLines& self, Out<uint64_t> sums, int n_threads, int64_t first_row) {
+            require(int64_t(sums.size()) == self.lines.n_across && first_row >= 0, "sums must have one number for each column");
             std::vector<std::vector<uint64_t>> of_thread(std::max(1, n_threads));
             parallel(n_threads, (self.lines.n_lines + kLinesAtOnce - 1) / kLinesAtOnce, [&](int participant, Tasks& tasks) {
               auto& own = of_thread[participant];
@@ -179,7 +179,7 @@ void bind_tables(nb::module_& m) {
                 const int64_t begin = task * kLinesAtOnce, end = std::min(self.lines.n_lines, begin + kLinesAtOnce);
                 with_number(self.lines.type, [&](auto zero) {
                   auto* values = static_cast<const decltype(zero)*>(self.lines.values);
-                  hash_entries(values, self.lines.across, self.lines.begin, begin, end, own.data());
+                  hash_entries(values, self.lines.across, self.lines.begin, begin, end, first_row, own.data());
                 });
               }
             });
@@ -187,7 +187,7 @@ void bind_tables(nb::module_& m) {
               for (size_t f = 0; f < own.size(); ++f) sums.data()[f] += own[f];
             }
           },
-          "sums"_a, "n_threads"_a, release)
+          "sums"_a, "n_threads"_a, "first_row"_a = 0, release)
       .def(
           "share_columns",
           [](const OwnedLines& self, In<int32_t> order, In<int32_t> n_codes, int max_codes, int n_open) {

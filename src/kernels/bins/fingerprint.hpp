@@ -41,11 +41,12 @@ void hash_columns(const T* x, int64_t row_stride, int64_t column_stride, int64_t
   }
 }
 
-// The same of a sparse table's lines [begin, end), which are rows: what is not there adds nothing.
+// The same for the rows [begin, end) of a sparse table: entries that are not stored add nothing.
 template <class T>
-void hash_entries(const T* values, const int32_t* column, const int64_t* line_begin, int64_t begin, int64_t end, uint64_t* sums) {
+void hash_entries(const T* values, const int32_t* column, const int64_t* line_begin, int64_t begin, int64_t end, int64_t first_row,
+                  uint64_t* sums) {
   for (int64_t row = begin; row < end; ++row) {
-    const uint64_t key = odd_key(row);
+    const uint64_t key = odd_key(first_row + row);
     for (int64_t k = line_begin[row]; k < line_begin[row + 1]; ++k) sums[column[k]] += stir(double(values[k])) * key;
   }
 }

@@ -119,12 +119,12 @@ struct SparsePage {
   uint8_t* column(int c) const { return codes + int64_t(c / width) * n_rows * stride + c % width; }
 };
 
-// Bins a sparse table and stores it as `places` says, whose common bins are those of what is not there. Returns the lists beside the rows.
+// Bins a sparse table and stores it as `columns` says, whose default bins are those of absent entries. Returns the row lists.
 //   missing  (n_features,): set to 1 where an entry was missing                                OUT
-//   clashes  (n_features,): set to 1 where a row's place in a shared column was taken          OUT
-inline std::pair<std::vector<uint32_t>, std::vector<uint32_t>> store_sparse(const Lines& rows, const Cuts& cuts, const Places& places,
-                                                                            const SparsePage& page, uint8_t* missing, uint8_t* clashes,
-                                                                            int n_threads) {
+//   clashes  (n_features,): set to 1 where another feature already had the row in a shared column          OUT
+inline std::pair<std::vector<uint32_t>, std::vector<uint32_t>> store_sparse(const Lines& rows, const Cuts& cuts,
+                                                                            const ColumnLayout& columns, const SparsePage& page,
+                                                                            uint8_t* missing, uint8_t* clashes, int n_threads) {
   const int n_features = int(rows.n_across);
   std::vector<int> plain;
   std::vector<uint8_t> absent_bin(n_features);
@@ -132,10 +132,10 @@ inline std::pair<std::vector<uint32_t>, std::vector<uint32_t>> store_sparse(cons
   auto n_cuts = [&](int f) { return int(cuts.begin[f + 1] - cuts.begin[f]); };
   for (int f = 0; f < n_features; ++f) {
     absent_bin[f] = uint8_t(bin_of(cuts.values + cuts.begin[f], n_cuts(f), rows.absent()));
-    if (places.of[f].common == kNoCommon) plain.push_back(f);
-    if (places.of[f].column != kBeside) codes[f] = page.column(places.of[f].column);
+    if (columns.features[f].default_bin == kNoDefault) plain.push_back(f);
+    if (columns.features[f].column != kRowList) codes[f] = page.column(columns.features[f].column);
   }
-  std::vector<uint8_t> bins(places.n_beside > 0 ? rows.begin[rows.n_lines] : 0);  // of the entries, for the second pass
+  std::vector<uint8_t> bins(columns.n_list_bins > 0 ? rows.begin[rows.n_lines] : 0);  // of the entries, for the second pass
   std::vector<uint32_t> begin(rows.n_lines + 1);
   std::vector<std::atomic<uint8_t>> seen(n_features), taken(n_features);
   with_number(rows.type, [&](auto zero) {
@@ -147,20 +147,20 @@ inline std::pair<std::vector<uint32_t>, std::vector<uint32_t>> store_sparse(cons
         uint32_t length = 0;
         for (int64_t k = rows.begin[row]; k < rows.begin[row + 1]; ++k) {
           const int f = rows.across[k];
-          const Place& place = places.of[f];
+          const FeatureStorage& storage = columns.features[f];
           const int bin = bin_of(cuts.values + cuts.begin[f], n_cuts(f), double(values[k]));
           if (bin == n_cuts(f) + 1) seen[f].store(1, std::memory_order_relaxed);
           if (!bins.empty()) bins[k] = uint8_t(bin);
-          if (place.common == kNoCommon) {
+          if (storage.default_bin == kNoDefault) {
             codes[f][at] = uint8_t(bin);
-          } else if (bin == place.common) {
+          } else if (bin == storage.default_bin) {
             continue;
-          } else if (place.column == kBeside) {
+          } else if (storage.column == kRowList) {
             ++length;
           } else {
             uint8_t& code = codes[f][at];
             if (code != 0) taken[f].store(1, std::memory_order_relaxed);
-            code = uint8_t(place.first + place.stored_of(bin));
+            code = uint8_t(storage.first + storage.stored_of(bin));
           }
         }
         begin[row + 1] = length;
@@ -169,21 +169,22 @@ inline std::pair<std::vector<uint32_t>, std::vector<uint32_t>> store_sparse(cons
   });
   for (int f = 0; f < n_features; ++f) missing[f] |= seen[f], clashes[f] |= taken[f];
   for (int64_t row = 0; row < rows.n_lines; ++row) begin[row + 1] += begin[row];
-  std::vector<uint32_t> beside(begin.back());
-  if (!beside.empty()) {
+  std::vector<uint32_t> listed(begin.back());
+  if (!listed.empty()) {
     over_lines(rows.n_lines, n_threads, [&](int64_t first, int64_t last) {
       uint32_t at = begin[first];
       for (int64_t k = rows.begin[first]; k < rows.begin[last]; ++k) {
-        const Place& place = places.of[rows.across[k]];
-        if (place.column == kBeside && bins[k] != place.common) beside[at++] = uint32_t(place.first + place.stored_of(bins[k]));
+        const FeatureStorage& storage = columns.features[rows.across[k]];
+        if (storage.column == kRowList && bins[k] != storage.default_bin)
+          listed[at++] = uint32_t(storage.first + storage.stored_of(bins[k]));
       }
     });
   }
-  return {std::move(begin), std::move(beside)};
+  return {std::move(begin), std::move(listed)};
 }
 
-// Puts features that exclude each other together: each in the first of the newest columns that has room and no row in common with it.
-//   columns  the rows in which each feature is not in its common bin        IN
+// Puts features that exclude each other together: each in the first of the newest columns that has room and no row that both store.
+//   columns  the rows in which each feature is not in its default bin        IN
 //   order    the features to place, in turn                                 IN
 //   n_codes  (n_features,) that each needs                                  IN
 //   shared   (n_features,): the number of its column, -1 if it has none     OUT
@@ -236,14 +237,14 @@ inline void fill_dense(const Lines& lines, int64_t first_line, int64_t n, int fi
 }
 
 // The lists of some rows.
-inline std::pair<std::vector<uint32_t>, std::vector<uint32_t>> take_lists(const uint32_t* begin, const uint32_t* beside,
+inline std::pair<std::vector<uint32_t>, std::vector<uint32_t>> take_lists(const uint32_t* begin, const uint32_t* listed,
                                                                           const int64_t* rows, int64_t n, int n_threads) {
   std::vector<uint32_t> to(n + 1);
   for (int64_t i = 0; i < n; ++i) to[i + 1] = to[i] + (begin[rows[i] + 1] - begin[rows[i]]);
   std::vector<uint32_t> out(to[n]);
   over_lines(n, n_threads, [&](int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
-      std::memcpy(out.data() + to[i], beside + begin[rows[i]], size_t(to[i + 1] - to[i]) * sizeof(uint32_t));
+      std::memcpy(out.data() + to[i], listed + begin[rows[i]], size_t(to[i + 1] - to[i]) * sizeof(uint32_t));
     }
   });
   return {std::move(to), std::move(out)};

@@ -1,7 +1,7 @@
-// Fixed-point gradients: what a row carries, and what a bin of a histogram holds.
+// Fixed-point gradients of rows, and the sums of histograms.
 //
-// A float sum depends on its order, an integer sum does not. Right after the loss, a row's gradient and hessian become a Record of
-// integers, and every later sum is exact, whatever the number of threads, pages or machines.
+// A float sum depends on its order, an integer sum does not. Right after the loss, a row's gradient and hessian become integers, and every
+// later sum is exact, whatever the number of threads, pages or machines.
 #pragma once
 #include <cstdint>
 
@@ -40,20 +40,22 @@ inline int64_t pack(Pair r) {
   return (int64_t(narrow_gradient(r)) << kPackedGradient) + (int64_t(narrow_hessian(r)) << kPackedHessian) + 1;
 }
 
-// How a tree's histograms hold their sums.
-enum class Mode : int {
-  kSingle = 0,  // Single records; a cell is one word: gradient << count_bits | count
-  kWide = 1,    // Pair records, wide; a cell is two words: gradient, and hessian << count_bits | count
-  kNarrow = 2,  // Pair records, narrow; blocks are summed packed, cells are two words as above
+// The way that a row's gradient and hessian are stored.
+enum class GradientFormat : int {
+  kSingle = 0,  // Single; a cell is one word: gradient << count_bits | count
+  kWide = 1,    // Pair, wide; a cell is two words: gradient, and hessian << count_bits | count
+  kNarrow = 2,  // Pair, narrow; blocks are summed packed, cells are two words as above
 };
 
-struct Format {
-  Mode mode = Mode::kWide;
-  int count_bits = 20;     // enough for the number of rows
+// The way that a tree's histograms hold their sums. It depends on numbers of the whole data set: words of several partitions add up.
+struct HistogramFormat {
+  GradientFormat gradients = GradientFormat::kWide;
+  int count_bits = 20;     // enough for the number of all rows
   int gradient_shift = 0;  // low bits of a wide value dropped (with rounding) so that a whole table's sum fits its word
   int hessian_shift = 0;
-  int words() const { return mode == Mode::kSingle ? 1 : 2; }
+  int words() const { return gradients == GradientFormat::kSingle ? 1 : 2; }
   int64_t count_mask() const { return (int64_t(1) << count_bits) - 1; }
+  bool operator==(const HistogramFormat&) const = default;
 };
 
 // Sums over a node's rows, in the units of a histogram.

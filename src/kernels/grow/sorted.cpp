@@ -8,14 +8,14 @@
 #include "core/hash.hpp"
 #include "core/pool.hpp"
 #include "grow/histogram.hpp"
-#include "grow/partition.hpp"
+#include "grow/scatter.hpp"
 
 namespace sapwood {
 namespace {
 
-constexpr int64_t kSerialWork = 20000;  // (row, feature) pairs below which threads cost more than they bring
+constexpr int64_t kSerialWork = 20000;  // (row, feature) pairs below which threads cost more than they save
 constexpr int kAtOnce = 256;            // candidates compared at a time
-constexpr int64_t kFetch = 24;          // rows whose records are asked for before they are needed
+constexpr int64_t kFetch = 24;          // rows whose gradients are prefetched
 
 }  // namespace
 
@@ -35,20 +35,17 @@ SortedTree::SortedTree(std::vector<const Ranked*> columns, std::vector<int64_t> 
 
 Sums SortedTree::cell(uint32_t row) const {
   int64_t g = 0, word = 0;
-  cell_of(records_, row, format_, g, word);
+  cell_of(gradients_, row, format_, g, word);
   return {g, word >> format_.count_bits, 1};
 }
 
-void SortedTree::start(void* records, const Format& format, const Rules& rules, int max_depth, uint64_t key, const uint8_t* allowed,
-                       const int64_t* sample, int64_t n_sample) {
+void SortedTree::start(void* gradients, const HistogramFormat& format, const SplitRules& rules, int max_depth, uint64_t key,
+                       const uint8_t* allowed, const int64_t* sample, int64_t n_sample) {
   format_ = format;
-  rules_ = rules;
-  key_ = key;
-  max_depth_ = max_depth;
-  records_ = records;
+  gradients_ = gradients;
   sampled_ = sample != nullptr;
-  nodes_.assign(1, Node{});
-  if (format.mode == Mode::kNarrow) narrow_records(static_cast<Pair*>(records), n_rows_, row_key(key, 0), 0);
+  nodes_.start(rules, max_depth, key);
+  if (format.gradients == GradientFormat::kNarrow) narrow_gradients(static_cast<Pair*>(gradients), n_rows_, row_key(key, 0), 0);
   if (sampled_) {
     std::fill(left_.begin(), left_.end(), 0);
     for (int64_t i = 0; i < n_sample; ++i) left_[sample[i]] = 1;
@@ -68,8 +65,7 @@ void SortedTree::start(void* records, const Format& format, const Rules& rules, 
     const Sums one = cell(sampled_ ? uint32_t(sample[i]) : uint32_t(i));
     sums = {sums.g + one.g, sums.h + one.h, sums.count + 1};
   }
-  nodes_[0].sums = sums;
-  if (extras_.shape_values()) nodes_[0].limits = with_value(Limits{}, sums);
+  nodes_.set_root_sums(sums);
   if (proposal_ == Proposal::kGlobal) {
     parallel(n_rows_ * n_features() < kSerialWork ? 1 : n_threads_, n_features(), [&](int, Tasks& tasks) {
       for (int64_t f; (f = tasks.claim()) >= 0;) propose(int(f));
@@ -79,10 +75,9 @@ void SortedTree::start(void* records, const Format& format, const Rules& rules, 
 }
 
 int SortedTree::advance(const std::vector<int>& nodes, bool search, const uint8_t* allowed) {
-  const int first = int(nodes_.size());
-  nodes_.resize(nodes_.size() + 2 * nodes.size());
+  const int first = nodes_.add_children(nodes.size());
   ranges_.resize(nodes_.size());
-  for (size_t i = 0; i < nodes.size(); ++i) make_children(nodes[i], first + 2 * int(i));
+  for (size_t i = 0; i < nodes.size(); ++i) nodes_.make_children(nodes[i], first + 2 * int(i));
   part(nodes);
   if (search) {
     std::vector<int> children;
@@ -132,7 +127,7 @@ void SortedTree::search(const std::vector<int>& nodes, const uint8_t* allowed, i
   std::vector<int> able;
   int64_t n_all = 0;
   for (int node : nodes) {
-    if (!can_split(nodes_[node])) continue;
+    if (!nodes_.can_split(nodes_[node])) continue;
     able.push_back(node);
     n_all += size(node);
   }
@@ -147,7 +142,7 @@ void SortedTree::search(const std::vector<int>& nodes, const uint8_t* allowed, i
       Split split;
       scan(node, feature, split);
       split.feature = feature;
-      compare(split, node, best[k * n_threads + participant]);
+      nodes_.compare(split, node, best[k * n_threads + participant]);
     }
   });
   for (size_t k = 0; k < able.size(); ++k) {
@@ -156,7 +151,7 @@ void SortedTree::search(const std::vector<int>& nodes, const uint8_t* allowed, i
       const Split& split = best[k * n_threads + t];
       if (split.gain > 0 && (top.gain <= 0 || better(split, top))) top = split;
     }
-    take_split(able[k], top);
+    nodes_.set_split(able[k], top);
   }
 }
 
@@ -164,10 +159,10 @@ void SortedTree::search(const std::vector<int>& nodes, const uint8_t* allowed, i
 template <class F>
 void SortedTree::visit_values(int node, int feature, int64_t n, F&& f) const {
   const Ranked* rows = list(feature, node);
-  const size_t record_size = format_.mode == Mode::kSingle ? sizeof(Single) : sizeof(Pair);
+  const size_t gradient_size = format_.gradients == GradientFormat::kSingle ? sizeof(Single) : sizeof(Pair);
   Sums sums;
   for (int64_t i = 0; i < n; ++i) {
-    if (i + kFetch < n) prefetch(static_cast<const char*>(records_) + size_t(rows[i + kFetch].row) * record_size);
+    if (i + kFetch < n) prefetch(static_cast<const char*>(gradients_) + size_t(rows[i + kFetch].row) * gradient_size);
     const Sums one = cell(rows[i].row);
     sums = {sums.g + one.g, sums.h + one.h, sums.count + 1};
     if (i + 1 == n || rows[i + 1].rank != rows[i].rank) f(rows[i].rank, sums, i + 1 == n);
@@ -205,7 +200,7 @@ void SortedTree::scan(int node, int feature, Split& best) const {
     const Sums one = cell(rows[n - 1].row);
     missing = {missing.g + one.g, missing.h + one.h, missing.count + 1};
   }
-  const Sought sought = this->sought(node, uint32_t(feature));
+  const SearchContext context = nodes_.context(node, uint32_t(feature));
   const Sums& all = nodes_[node].sums;
   const Sums whole{all.g - missing.g, all.h - missing.h, all.count - missing.count};
   int64_t quantile = 0;
@@ -226,33 +221,25 @@ void SortedTree::scan(int node, int feature, Split& best) const {
       c.bin[c.n++] = int32_t(rank);
     }
     if (c.n == kAtOnce || (last && c.n > 0)) {
-      choose(c, missing, sought, found);
+      choose(c, missing, context, found);
       c.n = 0;
     }
   });
   best = found;
 }
 
-bool SortedTree::force(int node, int feature, int bin, bool missing_left) {
-  Split split;
-  split.feature = feature;
-  split.bin = bin;
-  split.missing_left = missing_left;
-  split.any_missing = true;
-  const Ranked* rows = list(feature, node);
+bool SortedTree::force(int node, Split split) {
+  split.any_missing = true;  // the side of missing values is given
+  const Ranked* rows = list(split.feature, node);
   for (int64_t i = 0; i < size(node); ++i) {
     if (!goes_left(split, rows[i].rank)) continue;
     const Sums one = cell(rows[i].row);
     split.left = {split.left.g + one.g, split.left.h + one.h, split.left.count + 1};
   }
-  const Sums& all = nodes_[node].sums;
-  if (split.left.count == 0 || split.left.count == all.count) return false;
-  nodes_[node].split = split;
-  set_forced_gain(node);
-  return true;
+  return nodes_.force_split(node, split, Sums(nodes_[node].sums));
 }
 
-void SortedTree::finish(const std::vector<int>& leaves, Sums* sums, void* leaf_of_row, int leaf_size) {
+void SortedTree::leaf_sums(const std::vector<int>& leaves, Sums* sums, void* leaf_of_row, int leaf_size) {
   std::vector<uint32_t> leaf(sampled_ ? size_t(n_rows_) : 0);
   if (sampled_) find_leaves(leaves, leaf.data());
   auto set = [&](int64_t row, uint32_t value) {
@@ -266,9 +253,9 @@ void SortedTree::finish(const std::vector<int>& leaves, Sums* sums, void* leaf_o
       const Ranked* rows = list(0, leaves[k]);
       Sums total;
       for (int64_t i = 0; i < size(leaves[k]); ++i) {
-        const char* record =
-            static_cast<const char*>(records_) + rows[i].row * (format_.mode == Mode::kSingle ? sizeof(Single) : sizeof(Pair));
-        const Sums one = sum_records(record, 1, format_.mode);
+        const char* own = static_cast<const char*>(gradients_) +
+                          rows[i].row * (format_.gradients == GradientFormat::kSingle ? sizeof(Single) : sizeof(Pair));
+        const Sums one = sum_gradients(own, 1, format_.gradients);
         total = {total.g + one.g, total.h + one.h, total.count + 1};
         set(rows[i].row, uint32_t(k));
       }
@@ -284,7 +271,7 @@ void SortedTree::find_leaves(const std::vector<int>& leaves, uint32_t* leaf_of_r
   std::vector<uint32_t> leaf_of_node(nodes_.size()), at(size_t(n_rows_), 0);  // the node each row is in
   for (size_t i = 0; i < leaves.size(); ++i) leaf_of_node[leaves[i]] = uint32_t(i);
   std::set<std::pair<int, int>> levels;  // (depth, feature)
-  for (const Node& node : nodes_) {
+  for (const Node& node : nodes_.all()) {
     if (node.left >= 0) levels.emplace(node.depth, node.split.feature);
   }
   for (auto [depth, feature] : levels) {
@@ -292,7 +279,7 @@ void SortedTree::find_leaves(const std::vector<int>& leaves, uint32_t* leaf_of_r
       for (int64_t task; (task = tasks.claim()) >= 0;) {
         for (int64_t i = task * kRows; i < std::min(n_rows_, (task + 1) * kRows); ++i) {
           const auto [row, rank] = columns_[feature][i];
-          const Node& node = nodes_[at[row]];
+          const Node& node = nodes_[int(at[row])];
           if (node.depth == depth && node.left >= 0 && node.split.feature == feature) {
             at[row] = uint32_t(goes_left(node.split, rank) ? node.left : node.right);
           }

@@ -8,7 +8,8 @@
 #include <memory>
 #include <vector>
 
-#include "grow/growing.hpp"
+#include "grow/splits.hpp"
+#include "grow/tree_nodes.hpp"
 
 namespace sapwood {
 
@@ -26,20 +27,24 @@ struct SortedColumn {
 // Which values are candidates: all; or those at quantiles, weighted by hessians, of a tree's rows or of a node's.
 enum class Proposal : int { kAll = 0, kGlobal = 1, kLocal = 2 };
 
-class SortedTree : public GrowingTree {
+class SortedTree {
  public:
   // columns  (n_features,) of n_rows each; ranks below their n_values, or kMissingRank
   SortedTree(std::vector<const Ranked*> columns, std::vector<int64_t> n_values, int64_t n_rows, int n_threads, Proposal proposal,
              int n_quantiles);
 
-  // As a Workspace does: see there.
-  void start(void* records, const Format& format, const Rules& rules, int max_depth, uint64_t key, const uint8_t* allowed,
+  // Constraints of all trees to come; no feature is a category.
+  void constrain(TreeConstraints constraints) { nodes_.constrain(std::move(constraints)); }
+  // The same as SplitSearch with one RowPartition: see there.
+  void start(void* gradients, const HistogramFormat& format, const SplitRules& rules, int max_depth, uint64_t key, const uint8_t* allowed,
              const int64_t* sample = nullptr, int64_t n_sample = 0);
   int advance(const std::vector<int>& nodes, bool search, const uint8_t* allowed);
-  void finish(const std::vector<int>& leaves, Sums* sums, void* leaf_of_row, int leaf_size);
+  void leaf_sums(const std::vector<int>& leaves, Sums* sums, void* leaf_of_row, int leaf_size);
   void search_again(int node, const uint8_t* allowed) { search({node}, allowed, node); }
-  bool force(int node, int feature, int bin, bool missing_left);
+  bool force(int node, Split split);
 
+  TreeNodes& nodes() { return nodes_; }
+  const TreeNodes& nodes() const { return nodes_; }
   int n_features() const { return int(columns_.size()); }
   int64_t n_rows() const { return n_rows_; }
 
@@ -72,8 +77,9 @@ class SortedTree : public GrowingTree {
   Proposal proposal_;
   int n_quantiles_;
   std::vector<std::vector<uint8_t>> proposed_;  // of each feature: whether a rank is a candidate in this tree
-  Format format_;
-  const void* records_ = nullptr;
+  TreeNodes nodes_;
+  HistogramFormat format_;
+  const void* gradients_ = nullptr;
   bool sampled_ = false;
   std::vector<Range> ranges_;
   std::vector<Ranked> lists_;               // (n_features, n_rows)

@@ -1,104 +1,18 @@
-// Finds the best split of a node on one feature, from its histogram or, if it is small, from its rows.
+// The best split of a node on one feature, from its histogram or, if it has few rows, from the rows.
 #pragma once
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <limits>
-#include <vector>
 
 #include "bins/layout.hpp"
 #include "core/fixed.hpp"
 #include "core/simd.hpp"
-#include "grow/levels.hpp"
+#include "grow/rules.hpp"
 
 namespace sapwood {
 
-// The rules a split must keep, in the units of the histogram.
-struct Rules {
-  double l2 = 0;             // added to hessians (real units)
-  double hessian_unit = 1;   // what one unit of a histogram's hessian is worth
-  double min_hessian = 0;    // of a child (real units)
-  double min_gain = 0;       // in squared gradient units of the histogram
-  double noise = 0;          // gain that rounding alone may show, times count / hessian
-  int64_t min_count = 1;     // of a child
-  double gradient_unit = 1;  // what one unit of a histogram's gradient is worth
-};
-
-// Rules that most trees do without. Real units.
-struct Extras {
-  double l1 = 0;                  // taken off gradient sums
-  double max_step = kNoLimit;     // of a leaf's value
-  double smooth = 0;              // rows that a parent's value counts for in its children's
-  double score_noise = 0;         // relative, of a feature's gain where it is compared with others'
-  bool extra = false;             // one threshold a feature, drawn at random
-  bool joint = false;             // one split for all nodes of a level
-  bool neighbours = false;        // monotonic values are bounded by their neighbours', not by the middle between them
-  std::vector<double> weights;    // (n_features,) of gains where they are compared, or empty
-  std::vector<int8_t> monotonic;  // (n_features,) 1: values must not fall as the feature rises; -1: must not rise; or empty
-  std::vector<Kind> kinds;        // (n_features,), or empty where all are numbers
-  CategoryRules categories;
-  static constexpr double kNoLimit = std::numeric_limits<double>::infinity();
-
-  // Whether a leaf's value is anything but -G / (H + l2).
-  bool shape_values() const { return l1 > 0 || max_step < kNoLimit || smooth > 0 || !monotonic.empty(); }
-  Kind kind(int feature) const { return kinds.empty() ? Kind::kNumber : kinds[feature]; }
-};
-
-// What the value of a node must keep to, and what it is. Real units.
-struct Limits {
-  double lower = -Extras::kNoLimit, upper = Extras::kNoLimit;
-  double anchor = 0;  // the parent's value
-  double value = 0;
-};
-
-// A split: rows whose bin is at most `bin`, or one of `levels`, go left; those in the missing bin go left if `missing_left`.
-struct Split {
-  double gain = -1;
-  double score = -1;  // the gain as it is compared with other features'
-  int32_t feature = -1;
-  int32_t bin = 0;
-  bool missing_left = false;
-  bool any_missing = false;  // whether rows of the node are missing here
-  bool counted = true;       // whether `left` is known
-  bool by_levels = false;
-  Sums left;
-  LevelSet levels;
-
-  bool goes_left(int a_bin) const { return by_levels ? levels.has(a_bin) : a_bin <= bin; }
-};
-
-// A node whose best split on a feature is sought.
-struct Sought {
-  const Rules& rules;
-  const Extras& extras;
-  const Sums& sums;
-  const Limits& limits;
-  int monotonic = 0;    // of the feature
-  uint32_t random = 0;  // of node and feature
-  Kind kind = Kind::kNumber;
-};
-
-// The value of a leaf with these sums (real units).
-inline f64x4 leaf_value(f64x4 g, f64x4 h, f64x4 count, const Rules& rules, const Extras& extras, const Limits& limits) {
-  const f64x4 shrunk = max4(abs4(g) - extras.l1, splat(0.0));
-  const f64x4 denominator = h + rules.l2;
-  const i64x4 any = denominator > 0.0;
-  f64x4 value = select(any, select(g < 0.0, shrunk, -shrunk) / select(any, denominator, splat(1.0)), splat(0.0));
-  value = min4(max4(value, splat(-extras.max_step)), splat(extras.max_step));
-  if (extras.smooth > 0) {
-    const f64x4 k = count / extras.smooth;
-    value = (value * k + limits.anchor) / (k + 1.0);
-  }
-  return min4(max4(value, splat(limits.lower)), splat(limits.upper));
-}
-
-// What a leaf with these sums and this value takes off the loss, doubled.
-inline f64x4 leaf_score(f64x4 g, f64x4 h, f64x4 value, const Rules& rules, const Extras& extras) {
-  return -(2.0 * g * value + (h + rules.l2) * value * value + 2.0 * extras.l1 * abs4(value));
-}
-
-inline constexpr double kRelativeGain = 1e-12;  // a smaller share of the children's score is rounding, not gain
-inline constexpr int kFewRows = 128;            // a node of at most so many rows is searched row by row: most bins are empty
+inline constexpr double kRelativeGain = 1e-12;  // gain below this fraction of the children's score is rounding
+inline constexpr int kFewRows = 128;            // a node of at most so many rows is small: most of its bins are empty
 
 // The sums of the rows that go left, for each candidate threshold of a feature in ascending order (of its levels: for each candidate set).
 struct Candidates {
@@ -118,21 +32,21 @@ inline f64x4 to_double(const int64_t* p) {
 // Keeps the best of a feature's candidates if it beats `best`. A tie goes to the lower bin, and to missing values on the right.
 //   missing  sums of the rows whose value is missing
 //   more_l2  for the children
-template <bool kShaped>  // whether leaf values are shaped by Extras
-inline void choose_of(Candidates& c, const Sums& missing, const Sought& sought, double more_l2, Split& best) {
-  Rules rules = sought.rules;
-  const Extras& extras = sought.extras;
-  const Sums& node = sought.sums;
+template <bool kShaped>  // whether constraints shape leaf values
+inline void choose_of(Candidates& c, const Sums& missing, const SearchContext& context, double more_l2, Split& best) {
+  SplitRules rules = context.rules;
+  const TreeConstraints& constraints = context.constraints;
+  const Sums& node = context.sums;
   for (int b = c.n; b < c.n + 4; ++b) c.g[b] = c.h[b] = 0, c.count[b] = -(int64_t(1) << 50);  // never enough rows
   const double unit = rules.hessian_unit, gradient_unit = kShaped ? rules.gradient_unit : 1.0;
   const double total_h = double(node.h) * unit, total_g = double(node.g) * gradient_unit;
-  const double parent = kShaped ? leaf_score(splat(total_g), splat(total_h), splat(sought.limits.value), rules, extras)[0]
+  const double parent = kShaped ? leaf_score(splat(total_g), splat(total_h), splat(context.limits.value), rules, constraints)[0]
                                 : total_g * total_g / (total_h + rules.l2);
   const double floor = rules.min_gain + (rules.noise > 0 ? rules.noise * double(node.count) / total_h : 0.0);
   const f64x4 node_g = splat(total_g), node_h = splat(total_h), node_count = splat(double(node.count));
   const f64x4 min_count = splat(double(rules.min_count)), min_hessian = splat(rules.min_hessian);
   rules.l2 += more_l2;
-  const double none = kShaped ? -Extras::kNoLimit : -1.0;  // the score of no split
+  const double none = kShaped ? -TreeConstraints::kNoLimit : -1.0;  // the score of no split
   for (int direction = 0; direction <= int(missing.count > 0); ++direction) {
     const Sums shift = direction ? missing : Sums{};
     const f64x4 add_g = splat(double(shift.g)), add_h = splat(double(shift.h)), add_count = splat(double(shift.count));
@@ -140,8 +54,8 @@ inline void choose_of(Candidates& c, const Sums& missing, const Sought& sought, 
     int first = 0, end = c.n;
     while (first < end && c.count[first] + shift.count < rules.min_count) ++first;
     while (end > first && node.count - c.count[end - 1] - shift.count < rules.min_count) --end;
-    if (extras.extra && end > first) {
-      first += int(sought.random % uint32_t(end - first));
+    if (constraints.extra && end > first) {
+      first += int(context.random % uint32_t(end - first));
       end = first + 1;
     }
     const f64x4 limit = splat(double(end));
@@ -153,14 +67,14 @@ inline void choose_of(Candidates& c, const Sums& missing, const Sought& sought, 
       const f64x4 rg = node_g - lg, rh = node_h - lh, rc = node_count - lc;
       const f64x4 lden = lh + rules.l2, rden = rh + rules.l2;
       i64x4 valid = (lc >= min_count) & (rc >= min_count) & (lh >= min_hessian) & (rh >= min_hessian) & (lden * rden > 0.0);
-      if (extras.extra) valid &= index < limit;
+      if (constraints.extra) valid &= index < limit;
       f64x4 score;
       if constexpr (kShaped) {
-        const f64x4 left = leaf_value(lg, lh, lc, rules, extras, sought.limits);
-        const f64x4 right = leaf_value(rg, rh, rc, rules, extras, sought.limits);
-        score = leaf_score(lg, lh, left, rules, extras) + leaf_score(rg, rh, right, rules, extras);
-        if (sought.monotonic > 0) valid &= left <= right;
-        if (sought.monotonic < 0) valid &= left >= right;
+        const f64x4 left = leaf_value(lg, lh, lc, rules, constraints, context.limits);
+        const f64x4 right = leaf_value(rg, rh, rc, rules, constraints, context.limits);
+        score = leaf_score(lg, lh, left, rules, constraints) + leaf_score(rg, rh, right, rules, constraints);
+        if (context.monotonic > 0) valid &= left <= right;
+        if (context.monotonic < 0) valid &= left >= right;
       } else {
         score = (lg * lg * rden + rg * rg * lden) / (lden * rden);
       }
@@ -186,7 +100,7 @@ inline void choose_of(Candidates& c, const Sums& missing, const Sought& sought, 
   }
 }
 
-// The levels of a category in a node: each one's own sums, of bins summed up.
+// The sums of each level of a category in a node, from cumulative sums.
 struct LevelSums {
   int n = 0;
   Sums of[257];
@@ -202,7 +116,7 @@ struct LevelSums {
   }
 };
 
-// Replaces a node's bins, summed up, by the sets of levels that are tried.
+// Replaces the cumulative sums of a node's bins by those of the sets of levels that are tried.
 inline void arrange(const LevelOrder& order, const LevelSums& levels, Candidates& c) {
   Sums left[257];
   order.sum_left(levels.of, levels.code, levels.n, left);
@@ -210,44 +124,45 @@ inline void arrange(const LevelOrder& order, const LevelSums& levels, Candidates
   for (int i = 0; i < c.n; ++i) c.g[i] = left[i].g, c.h[i] = left[i].h, c.count[i] = left[i].count, c.bin[i] = i;
 }
 
-inline void choose(Candidates& c, const Sums& missing, const Sought& sought, Split& best) {
+inline void choose(Candidates& c, const Sums& missing, const SearchContext& context, Split& best) {
   auto take_best = [&](double more_l2) {
-    sought.extras.shape_values() ? choose_of<true>(c, missing, sought, more_l2, best) : choose_of<false>(c, missing, sought, more_l2, best);
+    context.constraints.shape_values() ? choose_of<true>(c, missing, context, more_l2, best)
+                                       : choose_of<false>(c, missing, context, more_l2, best);
   };
-  if (sought.kind == Kind::kNumber) return take_best(0);
-  const CategoryRules& rules = sought.extras.categories;
+  if (context.kind == Kind::kNumber) return take_best(0);
+  const CategoryRules& rules = context.constraints.categories;
   const LevelSums levels(c);
-  const LevelOrder order(levels.of, levels.code, levels.n, sought.kind, rules, sought.rules.hessian_unit, missing.count > 0);
+  const LevelOrder order(levels.of, levels.code, levels.n, context.kind, rules, context.rules.hessian_unit, missing.count > 0);
   arrange(order, levels, c);
   const double before = best.gain;
   take_best(order.sorted() ? rules.l2 : 0);
   if (!(best.gain > before)) return;
-  best.levels = order.levels(best.bin, 2 * best.left.count > sought.sums.count);
+  best.levels = order.levels(best.bin, 2 * best.left.count > context.sums.count);
   best.by_levels = true;
   best.bin = 0;
 }
 
-// What the splits of a feature take off the loss of several nodes together, by bin and by the side of missing values.
-struct JointScores {
+// Scores of a feature's splits summed over several nodes, by bin and by the side of missing values.
+struct SymmetricScores {
   double score[2][260] = {};
   double parents = 0, floor = 0;
   bool any_missing = false;
 };
 
 // Adds a node. Where a split would break a rule, the node stays as it is.
-template <bool kShaped>  // whether leaf values are shaped by Extras
-inline void add_joint_of(Candidates& c, const Sums& missing, const Sought& sought, double more_l2, JointScores& joint) {
-  Rules rules = sought.rules;
-  const Extras& extras = sought.extras;
-  const Sums& node = sought.sums;
+template <bool kShaped>  // whether constraints shape leaf values
+inline void add_symmetric_of(Candidates& c, const Sums& missing, const SearchContext& context, double more_l2, SymmetricScores& scores) {
+  SplitRules rules = context.rules;
+  const TreeConstraints& constraints = context.constraints;
+  const Sums& node = context.sums;
   for (int b = c.n; b < c.n + 4; ++b) c.g[b] = c.h[b] = c.count[b] = 0;
   const double unit = rules.hessian_unit, gradient_unit = kShaped ? rules.gradient_unit : 1.0;
   const double total_h = double(node.h) * unit, total_g = double(node.g) * gradient_unit;
-  const double parent = kShaped ? leaf_score(splat(total_g), splat(total_h), splat(sought.limits.value), rules, extras)[0]
+  const double parent = kShaped ? leaf_score(splat(total_g), splat(total_h), splat(context.limits.value), rules, constraints)[0]
                                 : total_g * total_g / (total_h + rules.l2);
-  joint.parents += parent;
-  if (rules.noise > 0) joint.floor += rules.noise * double(node.count) / total_h;
-  joint.any_missing |= missing.count > 0;
+  scores.parents += parent;
+  if (rules.noise > 0) scores.floor += rules.noise * double(node.count) / total_h;
+  scores.any_missing |= missing.count > 0;
   const f64x4 node_g = splat(total_g), node_h = splat(total_h), node_count = splat(double(node.count));
   const f64x4 min_count = splat(double(rules.min_count)), min_hessian = splat(rules.min_hessian);
   rules.l2 += more_l2;
@@ -261,18 +176,18 @@ inline void add_joint_of(Candidates& c, const Sums& missing, const Sought& sough
       const i64x4 valid = (lc >= min_count) & (rc >= min_count) & (lh >= min_hessian) & (rh >= min_hessian) & (lden * rden > 0.0);
       f64x4 score;
       if constexpr (kShaped) {
-        const f64x4 left = leaf_value(lg, lh, lc, rules, extras, sought.limits);
-        const f64x4 right = leaf_value(rg, rh, rc, rules, extras, sought.limits);
-        score = leaf_score(lg, lh, left, rules, extras) + leaf_score(rg, rh, right, rules, extras);
-        const f64x4 wrong = splat(-Extras::kNoLimit);
-        if (sought.monotonic > 0) score = select(left > right, wrong, score);
-        if (sought.monotonic < 0) score = select(left < right, wrong, score);
+        const f64x4 left = leaf_value(lg, lh, lc, rules, constraints, context.limits);
+        const f64x4 right = leaf_value(rg, rh, rc, rules, constraints, context.limits);
+        score = leaf_score(lg, lh, left, rules, constraints) + leaf_score(rg, rh, right, rules, constraints);
+        const f64x4 wrong = splat(-TreeConstraints::kNoLimit);
+        if (context.monotonic > 0) score = select(left > right, wrong, score);
+        if (context.monotonic < 0) score = select(left < right, wrong, score);
       } else {
         score = (lg * lg * rden + rg * rg * lden) / (lden * rden);
       }
       score = select(valid, score, splat(parent));
-      for (int d = direction; d <= (missing.count > 0 ? direction : 1); ++d) {  // none missing: the side of missing values is all one
-        double* to = joint.score[d] + b;
+      for (int d = direction; d <= (missing.count > 0 ? direction : 1); ++d) {  // none missing: both sides of missing values score the same
+        double* to = scores.score[d] + b;
         f64x4 sum;
         std::memcpy(&sum, to, sizeof sum);
         sum += score;
@@ -282,42 +197,43 @@ inline void add_joint_of(Candidates& c, const Sums& missing, const Sought& sough
   }
 }
 
-inline void add_joint(Candidates& c, const Sums& missing, const Sought& sought, double more_l2, JointScores& joint) {
-  sought.extras.shape_values() ? add_joint_of<true>(c, missing, sought, more_l2, joint)
-                               : add_joint_of<false>(c, missing, sought, more_l2, joint);
+inline void add_symmetric(Candidates& c, const Sums& missing, const SearchContext& context, double more_l2, SymmetricScores& scores) {
+  context.constraints.shape_values() ? add_symmetric_of<true>(c, missing, context, more_l2, scores)
+                                     : add_symmetric_of<false>(c, missing, context, more_l2, scores);
 }
 
 // The best of them. A tie goes to the lower bin, and to missing values on the right.
-inline void choose_joint(const JointScores& joint, int n, const Sought& sought, Split& best) {
-  const double unit = sought.extras.shape_values() ? sought.rules.gradient_unit : 1.0;
+inline void choose_symmetric(const SymmetricScores& scores, int n, const SearchContext& context, Split& best) {
+  const double unit = context.constraints.shape_values() ? context.rules.gradient_unit : 1.0;
   int first = 0, end = n;
-  if (sought.extras.extra && n > 1) {
-    first = int(sought.random % uint32_t(n - 1));
+  if (context.constraints.extra && n > 1) {
+    first = int(context.random % uint32_t(n - 1));
     end = first + 1;
   }
-  for (int direction = 0; direction <= int(joint.any_missing); ++direction) {
+  for (int direction = 0; direction <= int(scores.any_missing); ++direction) {
     for (int b = first; b < end; ++b) {
-      const double top = joint.score[direction][b], difference = top - joint.parents, gain = difference / unit / unit;
-      if (!(gain > sought.rules.min_gain + joint.floor) || !(difference > kRelativeGain * std::fabs(top)) || !(gain > best.gain)) continue;
+      const double top = scores.score[direction][b], difference = top - scores.parents, gain = difference / unit / unit;
+      if (!(gain > context.rules.min_gain + scores.floor) || !(difference > kRelativeGain * std::fabs(top)) || !(gain > best.gain))
+        continue;
       best.gain = gain;
       best.bin = b;
       best.missing_left = direction == 1;
-      best.any_missing = joint.any_missing;
+      best.any_missing = scores.any_missing;
     }
   }
 }
 
-// A feature's bins as a search sees them: n without the missing one, which comes after them if there is any.
+// The bins of a feature: n without the missing bin, which comes last if there is one.
 struct Bins {
-  Place place;
+  FeatureStorage storage;
   int n;
   bool missing;
 };
 
-// Writes the bins of a feature whose common one is not stored in order, the common one in its place.
+// Writes the cells of a feature that has a default bin in the order of bins; the default bin is what is left of the node.
 template <int kWords>
-inline void restore_common(const int64_t* cells, const Bins& bins, const int64_t* node, int64_t* out) {
-  const int before = bins.place.common, n_stored = bins.place.n_stored;
+inline void restore_default(const int64_t* cells, const Bins& bins, const int64_t* node, int64_t* out) {
+  const int before = bins.storage.default_bin, n_stored = bins.storage.n_stored;
   int64_t rest[4] = {};  // several chains of additions
   int i = 0;
   for (; i + 4 <= n_stored * kWords; i += 4) {
@@ -331,18 +247,18 @@ inline void restore_common(const int64_t* cells, const Bins& bins, const int64_t
   std::memcpy(out + (before + 1) * kWords, cells + before * kWords, size_t(n_stored - before) * kWords * sizeof *out);
 }
 
-// Sums the bins of a feature from the lowest up to each; returns the sums of the missing one.
+// Cumulative sums of a feature's bins; returns the sums of the missing bin.
 //   cells  of the feature's stored bins   IN
-inline Sums sum_bins(const int64_t* cells, const Bins& bins, const Format& format, const Sums& node, Candidates& c) {
+inline Sums sum_bins(const int64_t* cells, const Bins& bins, const HistogramFormat& format, const Sums& node, Candidates& c) {
   int64_t restored[2 * 257];
   const int n = bins.n;
   const int64_t mask = format.count_mask();
   const int bits = format.count_bits;
   Sums missing;
-  if (format.mode == Mode::kSingle) {
-    if (bins.place.common != kNoCommon) {
+  if (format.gradients == GradientFormat::kSingle) {
+    if (bins.storage.default_bin != kNoDefault) {
       const int64_t whole = (node.g << bits) + node.count;
-      restore_common<1>(cells, bins, &whole, restored);
+      restore_default<1>(cells, bins, &whole, restored);
       cells = restored;
     }
     int64_t sum = 0;
@@ -353,9 +269,9 @@ inline Sums sum_bins(const int64_t* cells, const Bins& bins, const Format& forma
     }
     if (bins.missing) missing = {cells[n] >> bits, cells[n] & mask, cells[n] & mask};
   } else {
-    if (bins.place.common != kNoCommon) {
+    if (bins.storage.default_bin != kNoDefault) {
       const int64_t whole[2] = {node.g, (node.h << bits) + node.count};
-      restore_common<2>(cells, bins, whole, restored);
+      restore_default<2>(cells, bins, whole, restored);
       cells = restored;
     }
     int64_t g = 0, word = 0;
@@ -373,19 +289,19 @@ inline Sums sum_bins(const int64_t* cells, const Bins& bins, const Format& forma
   return missing;
 }
 
-// The rows of a node that are not in a feature's common bin.
-inline int64_t count_stored(const int64_t* cells, const Bins& bins, const Format& format) {
+// The number of a node's rows that are not in a feature's default bin.
+inline int64_t count_stored(const int64_t* cells, const Bins& bins, const HistogramFormat& format) {
   const int words = format.words();
   int64_t sum = 0;
-  for (int i = 0; i < bins.place.n_stored; ++i) sum += cells[i * words + words - 1];
+  for (int i = 0; i < bins.storage.n_stored; ++i) sum += cells[i * words + words - 1];
   return sum & format.count_mask();
 }
 
 // A feature of two bins has one split: the same operations as in choose_of, without its preparations.
 //   first  sums of the lower bin
-inline void scan_two(const Sums& first, const Sought& sought, Split& best) {
-  const Rules& rules = sought.rules;
-  const Sums& node = sought.sums;
+inline void scan_two(const Sums& first, const SearchContext& context, Split& best) {
+  const SplitRules& rules = context.rules;
+  const Sums& node = context.sums;
   if (first.count < rules.min_count || node.count - first.count < rules.min_count) return;
   const double total_g = double(node.g), total_h = double(node.h) * rules.hessian_unit;
   const double lg = double(first.g), lh = double(first.h) * rules.hessian_unit, rg = total_g - lg, rh = total_h - lh;
@@ -402,28 +318,46 @@ inline void scan_two(const Sums& first, const Sought& sought, Split& best) {
 }
 
 // The best split of a node on one feature, from its histogram.
-inline void scan_bins(const int64_t* cells, const Bins& bins, const Format& format, const Sought& sought, Split& best) {
-  // One side of any split has none of the rows in the common bin.
-  const int common = bins.place.common;
-  if (common != kNoCommon && count_stored(cells, bins, format) < sought.rules.min_count) return;
-  if (bins.n == 2 && !bins.missing && (common == 0 || common == 1) && sought.kind == Kind::kNumber && !sought.extras.shape_values()) {
-    const bool single = format.mode == Mode::kSingle;
+inline void scan_bins(const int64_t* cells, const Bins& bins, const HistogramFormat& format, const SearchContext& context, Split& best) {
+  // One side of any split has no row of the default bin.
+  const int default_bin = bins.storage.default_bin;
+  if (default_bin != kNoDefault && count_stored(cells, bins, format) < context.rules.min_count) return;
+  if (bins.n == 2 && !bins.missing && (default_bin == 0 || default_bin == 1) && context.kind == Kind::kNumber &&
+      !context.constraints.shape_values()) {
+    const bool single = format.gradients == GradientFormat::kSingle;
     const int64_t word = cells[single ? 0 : 1], count = word & format.count_mask(), rest = word >> format.count_bits;
     const Sums stored = single ? Sums{rest, count, count} : Sums{cells[0], rest, count};
-    const Sums& node = sought.sums;
-    return scan_two(common == 1 ? stored : Sums{node.g - stored.g, node.h - stored.h, node.count - stored.count}, sought, best);
+    const Sums& node = context.sums;
+    return scan_two(default_bin == 1 ? stored : Sums{node.g - stored.g, node.h - stored.h, node.count - stored.count}, context, best);
   }
   Candidates c;
-  const Sums missing = sum_bins(cells, bins, format, sought.sums, c);
-  choose(c, missing, sought, best);
+  const Sums missing = sum_bins(cells, bins, format, context.sums, c);
+  choose(c, missing, context, best);
 }
 
-// The rows of a small node: where their bins are, and what each adds to a bin.
+// The same for a small node, as scan_few finds it: the candidates are the bins that have rows. Where a threshold is drawn at random, or
+// missing values are monotonic, the bins without rows would make a difference.
+inline void scan_present(const int64_t* cells, const Bins& bins, const HistogramFormat& format, const SearchContext& context, Split& best) {
+  if (bins.storage.default_bin != kNoDefault && count_stored(cells, bins, format) < context.rules.min_count) return;
+  Candidates c;
+  const Sums missing = sum_bins(cells, bins, format, context.sums, c);
+  int n = 0;
+  int64_t before = 0;
+  for (int b = 0; b < c.n; ++b) {
+    if (c.count[b] == before) continue;
+    before = c.count[n] = c.count[b];
+    c.g[n] = c.g[b], c.h[n] = c.h[b], c.bin[n++] = b;
+  }
+  c.n = n;
+  choose(c, missing, context, best);
+}
+
+// The rows of a small node: their codes, and the value that each adds to a bin.
 struct FewRows {
   int n = 0;
-  const uint8_t* bins[kFewRows];                            // of one group of columns
-  const uint32_t *beside[kFewRows], *beside_end[kFewRows];  // the list beside it
-  int64_t g[kFewRows], word[kFewRows];                      // word: hessian << count_bits | 1
+  const uint8_t* codes[kFewRows];                       // of one group of columns
+  const uint32_t *list[kFewRows], *list_end[kFewRows];  // of row lists
+  int64_t g[kFewRows], word[kFewRows];                  // word: hessian << count_bits | 1
 };
 
 // Sums by code, all zero between two uses.
@@ -459,13 +393,14 @@ class FewCells {
   uint64_t occupied_[4] = {};
 };
 
-// The same from the sums of a few rows: only the bins they fall in are touched.
+// The same from the sums of a few rows: the candidates are the bins that have rows.
 //   first  the code of the feature's first stored bin
-inline void scan_few(const FewCells& cells, int first, const Bins& bins, const Format& format, const Sought& sought, Split& best) {
-  const Sums& node = sought.sums;
+inline void scan_few(const FewCells& cells, int first, const Bins& bins, const HistogramFormat& format, const SearchContext& context,
+                     Split& best) {
+  const Sums& node = context.sums;
   Candidates c;
   const int64_t mask = format.count_mask();
-  const int bits = format.count_bits, common = bins.place.common, end = first + bins.place.n_stored;
+  const int bits = format.count_bits, default_bin = bins.storage.default_bin, end = first + bins.storage.n_stored;
   Sums missing;
   int64_t g = 0, word = 0;
   auto take = [&](int bin, int64_t bin_g, int64_t bin_word) {
@@ -480,20 +415,20 @@ inline void scan_few(const FewCells& cells, int first, const Bins& bins, const F
     c.count[c.n] = word & mask;
     c.bin[c.n++] = bin;
   };
-  if (common == kNoCommon) {
+  if (default_bin == kNoDefault) {
     cells.visit(first, end, [&](int code, int64_t bin_g, int64_t bin_word) { take(code - first, bin_g, bin_word); });
   } else {
     int64_t rest_g = node.g, rest_word = (node.h << bits) + node.count;
     cells.visit(first, end, [&](int, int64_t bin_g, int64_t bin_word) { rest_g -= bin_g, rest_word -= bin_word; });
-    if (node.count - (rest_word & mask) < sought.rules.min_count) return;  // see scan_bins
-    cells.visit(first, first + common, [&](int code, int64_t bin_g, int64_t bin_word) { take(code - first, bin_g, bin_word); });
-    if (rest_word & mask) take(common, rest_g, rest_word);
-    cells.visit(first + common, end, [&](int code, int64_t bin_g, int64_t bin_word) { take(code - first + 1, bin_g, bin_word); });
+    if (node.count - (rest_word & mask) < context.rules.min_count) return;  // see scan_bins
+    cells.visit(first, first + default_bin, [&](int code, int64_t bin_g, int64_t bin_word) { take(code - first, bin_g, bin_word); });
+    if (rest_word & mask) take(default_bin, rest_g, rest_word);
+    cells.visit(first + default_bin, end, [&](int code, int64_t bin_g, int64_t bin_word) { take(code - first + 1, bin_g, bin_word); });
   }
-  choose(c, missing, sought, best);
+  choose(c, missing, context, best);
 }
 
-// The other child: parent - child, in place of the parent.
+// The other child: parent - child, in storage of the parent.
 inline void subtract_words(int64_t* parent, const int64_t* child, int64_t n) {
   for (int64_t i = 0; i < n; ++i) parent[i] -= child[i];
 }

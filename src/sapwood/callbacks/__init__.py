@@ -1,4 +1,4 @@
-"""What listens to training: the loop tells every callback of every round, and never asks which it is."""
+"""Callbacks: objects that the boosting loop calls before and after training and every round."""
 
 from sapwood.callbacks.base import TRAIN, VALIDATION, Callback, Measure, Round
 from sapwood.callbacks.log import Log

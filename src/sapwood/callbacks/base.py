@@ -1,4 +1,4 @@
-"""What a callback is, and what it sees."""
+"""The callback interface, and the training state that callbacks read."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from sapwood.training.boosting import Rows
     from sapwood.trees.grower import TreeConfig
 
-TRAIN, VALIDATION = "train", "validation"  # names of sets
+TRAIN, VALIDATION = "train", "validation"  # names of the training and validation sets
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What is measured on a set of rows after each round."""
+    """A metric that is computed on a set of rows after each round."""
 
     name: str
     higher_is_better: bool
@@ -31,11 +31,13 @@ class Round:
     max_rounds: int
     model: Model
     rows: Rows
-    watched: dict[str, Rows]  # other sets that predictions are kept for, by name
+    watched: dict[str, Rows]  # evaluation sets by name
     config: TreeConfig
-    measures: dict[str, list[Measure]] = field(default_factory=dict)  # of each set
-    scores: dict[str, dict[str, list[float]]] = field(default_factory=dict)  # set -> measure -> before the first round, and after each
-    stopped: bool = False  # whether a callback said so
+    measures: dict[str, list[Measure]] = field(default_factory=dict)  # set -> metrics
+    scores: dict[str, dict[str, list[float]]] = field(
+        default_factory=dict
+    )  # set -> metric -> score before the first round and after each round
+    stopped: bool = False  # whether a callback requested it
 
     @property
     def over(self) -> bool:
@@ -50,29 +52,32 @@ class Round:
 
 
 class Callback:
-    """Hears of the start of training, of each round and of the end; a true answer to `after_round` ends training.
+    """Base class of callbacks. Training stops when any `after_round` returns True.
 
-    All callbacks hear every round, in the order given; one that looks at scores finds those of this round in `state.scores`.
+    All callbacks are called in every round, in the order given. Scores of the current round are in `state.scores` when they are called.
     """
 
-    def before_training(self, state: Round) -> None: ...
+    def before_training(self, state: Round) -> None:
+        """Called once before the first round."""
 
-    def before_round(self, state: Round) -> None: ...
+    def before_round(self, state: Round) -> None:
+        """Called before each round; may replace `state.config`."""
 
     def after_round(self, state: Round) -> bool:
+        """Called after each round. Return True to stop training."""
         return False
 
     def after_training(self, state: Round) -> None:
-        """Also after an error or an interrupt."""
+        """Called once at the end, also after an exception or an interrupt."""
 
-    # For checkpoints: see `sapwood.Checkpoint`
+    # The methods below are for checkpoints: see `sapwood.Checkpoint`.
 
     def settings(self) -> dict[str, Any]:
-        """What must be the same for training to go on from a checkpoint."""
+        """Return the settings that must be equal for training to resume from a checkpoint."""
         return {}
 
     def keep(self) -> Any:
-        """What a checkpoint keeps of this callback, after a round: plain data, as JSON knows it; None for nothing."""
+        """Return the state to store in a checkpoint after a round, as JSON data; None for no state."""
 
     def restore(self, kept: Any) -> None:
-        """Take back what `keep` gave. `before_training` was called before."""
+        """Restore the state that `keep` returned. Called after `before_training`."""

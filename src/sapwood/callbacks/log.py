@@ -7,11 +7,12 @@ from sapwood.callbacks.base import Callback, Round
 
 
 class Log(Callback):
-    """Write a line every so many rounds: leaves, scores, seconds.
+    """Log the number of leaves, the scores and the elapsed seconds.
 
     Parameters
     ----------
-    write : what takes a line: `print`, or a logger's `info`
+    every : number of rounds between lines
+    write : function that is called with each line, such as `print` or `logging.Logger.info`
     """
 
     def __init__(self, every: int = 1, write: Callable[[str], object] = print) -> None:
@@ -22,7 +23,7 @@ class Log(Callback):
     def before_training(self, state: Round) -> None:
         self.start = time.perf_counter()
         n_trees, n_rows, n_features = state.model.n_outputs, state.rows.pages.n_rows, state.model.n_features
-        self.write(f"Fitting {n_trees} tree(s) a round on {n_rows:,} rows x {n_features:,} features")
+        self.write(f"Fitting {n_trees} tree(s) per round on {n_rows:,} rows x {n_features:,} features")
 
     def after_round(self, state: Round) -> bool:
         if state.n_rounds % self.every == 0:
@@ -33,5 +34,5 @@ class Log(Callback):
 
 
 def latest(state: Round) -> list[str]:
-    """The last score of each set and measure, in words."""
+    """Return the last score of each set and metric as text."""
     return [f"{on} {name} {scores[-1]:.5f}" for on, of in state.scores.items() for name, scores in of.items() if scores]

@@ -9,9 +9,9 @@ from sapwood.callbacks.log import Log, latest
 
 
 class ProgressBar(Callback):
-    """A bar that fills with the rounds: by rich in a terminal, by tqdm in a notebook; nothing where nobody looks (a file, a pipe).
+    """Progress bar: rich in a terminal, tqdm in a notebook, nothing if stderr is not a terminal.
 
-    In a terminal without rich it is a line every tenth of the rounds.
+    In a terminal without rich, a line is printed after every tenth of the rounds.
     """
 
     def before_training(self, state: Round) -> None:
@@ -34,7 +34,7 @@ def _choose(state: Round) -> Callback:
 
 
 def in_notebook() -> bool:
-    """Whether Python runs behind Jupyter."""
+    """Whether the code runs in a Jupyter kernel."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     return shell is not None and getattr(shell, "kernel", None) is not None

@@ -7,12 +7,19 @@ from sapwood.callbacks.base import Callback, Round
 
 
 class SaveModel(Callback):
-    """Call a function of the state of training every so many rounds, and after the last.
+    """Call a function with the training state periodically and after the last round, for example to save the model.
+
+    To resume interrupted training, use `fit(checkpoint=...)` instead.
+
+    Parameters
+    ----------
+    function : called with the `Round`, whose `model` holds the trees so far
+    every : number of rounds between calls
 
     Examples
     --------
     >>> from pathlib import Path
-    >>> keep = SaveModel(lambda state: Path("model.sapwood").write_bytes(state.model.to_bytes()), every=50)
+    >>> callback = SaveModel(lambda state: Path("model.sapwood").write_bytes(state.model.to_bytes()), every=50)
     """
 
     def __init__(self, function: Callable[[Round], Any], every: int = 10) -> None:

@@ -4,12 +4,12 @@ from sapwood.callbacks.base import Callback, Measure, Round
 
 
 class Scores(Callback):
-    """Measure sets of rows before the first round and after each.
+    """Compute metrics on sets of rows before the first round and after each round.
 
     Parameters
     ----------
-    measures : of each set
-    history : set -> measure -> scores of an earlier fit that this one goes on from
+    measures : set -> metrics
+    history : set -> metric -> scores of the earlier fit that this one continues
     """
 
     def __init__(self, measures: dict[str, list[Measure]], history: dict[str, dict[str, list[float]]] | None = None) -> None:
@@ -36,7 +36,7 @@ class Scores(Callback):
     def restore(self, kept: dict[str, dict[str, list[float]]]) -> None:
         for on, of in self.values.items():
             for name, scores in of.items():
-                scores[:] = kept[on][name]  # others hold the list
+                scores[:] = kept[on][name]  # in place: other callbacks hold references to the list
 
     def _measure(self, state: Round) -> None:
         for on, measures in self.measures.items():

@@ -7,14 +7,14 @@ from sapwood.callbacks.base import TRAIN, VALIDATION, Callback, Round
 
 
 class EarlyStopping(Callback):
-    """Stop when a score no longer improves, and leave the best round marked in the model: it is the one that predicts.
+    """Stop training when a score no longer improves. Predictions use the best round.
 
     Parameters
     ----------
-    patience : stop when none of this many rounds was better, by more than `min_delta`, than the one before them
-    metric : the name of what is watched; None for the first that is measured on the set
-    on : the name of the set; None for the validation rows, else the last of `eval_sets`, else the training rows
-    min_delta : what counts as improvement must exceed this
+    patience : stop when the score has not improved by more than `min_delta` in this many consecutive rounds
+    metric : name of the metric; None for the first metric of the set
+    on : name of the set; None for the validation set if there is one, else the last of `eval_sets`, else the training set
+    min_delta : minimum improvement that counts
     """
 
     def __init__(self, patience: int = 10, *, metric: str | None = None, on: str | None = None, min_delta: float = 0.0) -> None:
@@ -29,11 +29,11 @@ class EarlyStopping(Callback):
         sets = list(state.scores)
         on = self.on if self.on is not None else VALIDATION if VALIDATION in sets else sets[-1] if sets else TRAIN
         if on not in sets:
-            raise ValueError(f"EarlyStopping(on={on!r}): there is no such set; the sets are {', '.join(map(repr, sets)) or '(none)'}")
+            raise ValueError(f"EarlyStopping(on={on!r}): unknown set; the sets are {', '.join(map(repr, sets)) or '(none)'}")
         names = list(state.scores[on])
         metric = names[0] if self.metric is None else self.metric
         if metric not in names:
-            raise ValueError(f"EarlyStopping(metric={metric!r}): {on!r} has no such metric; it has {', '.join(map(repr, names))}")
+            raise ValueError(f"EarlyStopping(metric={metric!r}): unknown metric for {on!r}; choose from {', '.join(map(repr, names))}")
         self.watched = state.scores[on][metric]
         self.sign = 1.0 if state.measure(on, metric).higher_is_better else -1.0
 

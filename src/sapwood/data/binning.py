@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from sapwood.data.row_range import RowRange
 from sapwood.data.sketch import QuantileSketch
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
@@ -115,52 +116,55 @@ class Binning:
         """
         max_bins = np.broadcast_to(max_bins, table.n_features)
         if sample_rows is None:
-            return cls(_sketch_cuts(table, max_bins, weight, rows))
-        n = table.n_rows if rows is None else len(rows)
-        share = 1.0
-        if n > sample_rows:
-            share = sample_rows / n
-            picked = kernels.sample_rows(n, 0, share, seed)
+            return cls(_sketch_cuts(table, max_bins, weight, rows, execution))
+        own = RowRange.of(table.n_rows if rows is None else len(rows), execution)
+        fraction = 1.0
+        if own.total > sample_rows:
+            fraction = sample_rows / own.total
+            picked = kernels.sample_rows(own.n_rows, own.first, fraction, seed)
             rows = picked if rows is None else rows[picked]
         if isinstance(table, SparseTable):
-            return cls(_sparse_cuts(table, max_bins, weight, rows, min_rows * share, execution))
+            return cls(_sparse_cuts(table, max_bins, weight, rows, min_rows * fraction, execution))
+        if weight is not None:
+            weight = execution.gather(np.ascontiguousarray(weight if rows is None else weight[rows]))
         cuts: list[np.ndarray] = []
         for first, last in _runs_of_equals(table.runs(FEATURES_AT_ONCE), max_bins):
-            if table.readable or len(table.runs(table.n_features)) > 1:
-                block, block_rows, block_weight = table.read(slice(None), first, last), rows, weight
-            else:
-                chosen = slice(None) if rows is None else rows
-                block, block_rows = table.read(chosen, first, last), None
-                block_weight = weight if weight is None else np.ascontiguousarray(weight[chosen])
-            if block_rows is not None:
-                block_rows = np.ascontiguousarray(block_rows, dtype=np.uint32)
-            found = kernels.find_cuts(block, block_rows, block_weight, int(max_bins[first]), execution.n_threads)
-            cuts += found if min_rows <= 1 else [_merge(c, block[:, i], block_rows, min_rows * share) for i, c in enumerate(found)]
+            x = execution.gather(table.sample(rows, first, last))
+            found = kernels.find_cuts(x, None, weight, int(max_bins[first]), execution.n_threads)
+            cuts += found if min_rows <= 1 else [_merge(c, x[:, i], min_rows * fraction) for i, c in enumerate(found)]
         return cls(cuts)
 
 
 def _sparse_cuts(
     table: SparseTable, max_bins: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None, least: float, execution: Execution
 ) -> list[np.ndarray]:
-    """Cut points of a sparse table; at least so many rows in each bin."""
+    """Cut points of a sparse table, with at least so many rows in each bin."""
     cuts = table.find_cuts(rows, weight, max_bins, execution)
     if least <= 1:
         return cuts
-    return [_merge(c, table.read(slice(None), f, f + 1)[:, 0], rows, least) for f, c in enumerate(cuts)]
+    return [_merge(c, execution.gather(table.sample(rows, f, f + 1))[:, 0], least) for f, c in enumerate(cuts)]
 
 
-def _sketch_cuts(table: Table, max_bins: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None) -> list[np.ndarray]:
-    """Cut points from all rows, block by block."""
+def _sketch_cuts(
+    table: Table, max_bins: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None, execution: Execution
+) -> list[np.ndarray]:
+    """Cut points from all rows, block by block. Blocks are counted through the rows of all partitions."""
     sketches = [QuantileSketch() for _ in range(table.n_features)]
     chosen = np.ones(table.n_rows, dtype=bool) if rows is None else np.isin(np.arange(table.n_rows), rows)
-    for start in range(0, table.n_rows, SKETCH_ROWS):
-        block = slice(start, min(start + SKETCH_ROWS, table.n_rows))
-        own = chosen[block] if weight is None else chosen[block] * weight[block]
-        for first, last in table.runs(table.n_features):
-            x = table.read(block, first, last)
+    own = execution.gather(chosen if weight is None else chosen * weight)
+    for first, last in table.runs(table.n_features):
+        for rows_read, x in _blocks(table, first, last, execution):
             for f in range(first, last):
-                sketches[f].add(x[:, f - first], own)
+                sketches[f].add(x[:, f - first], own[rows_read])
     return [sketch.cut_points(int(most)) for sketch, most in zip(sketches, max_bins, strict=True)]
+
+
+def _blocks(table: Table, first: int, last: int, execution: Execution) -> Iterator[tuple[slice, np.ndarray]]:
+    """Blocks of SKETCH_ROWS rows of some features, counted through the rows of all partitions."""
+    x = None if execution.is_local else execution.gather(table.sample(None, first, last))
+    for start in range(0, table.n_rows if x is None else len(x), SKETCH_ROWS):
+        rows = slice(start, start + SKETCH_ROWS)
+        yield rows, table.read(slice(start, min(rows.stop, table.n_rows)), first, last) if x is None else x[rows]
 
 
 def _runs_of_equals(runs: list[tuple[int, int]], values: np.ndarray) -> Iterator[tuple[int, int]]:
@@ -170,9 +174,8 @@ def _runs_of_equals(runs: list[tuple[int, int]], values: np.ndarray) -> Iterator
         yield from pairwise(borders)
 
 
-def _merge(cuts: np.ndarray, column: np.ndarray, rows: np.ndarray | None, least: float) -> np.ndarray:
+def _merge(cuts: np.ndarray, column: np.ndarray, least: float) -> np.ndarray:
     """The cut points that leave at least so many rows in each bin."""
-    column = column if rows is None else column[rows]
     counts = np.bincount(np.searchsorted(cuts, column[~np.isnan(column)], side="left"), minlength=len(cuts) + 1)
     kept: list[float] = []
     filled = 0

@@ -107,9 +107,9 @@ class ColumnLayout:
         return int(self.column.max()) + 1
 
     @cached_property
-    def places(self) -> kernels.Places | None:
+    def places(self) -> kernels.ColumnLayout | None:
         """For the kernels; None where every feature has its own column."""
-        return None if self.is_plain else kernels.Places(self.missing_bins, self.column, self.common)
+        return None if self.is_plain else kernels.ColumnLayout(self.missing_bins, self.column, self.common)
 
 
 def bin_rows(table: Table, binning: Binning, rows: slice, missing: np.ndarray, execution: Execution) -> np.ndarray:

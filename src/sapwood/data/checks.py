@@ -1,4 +1,4 @@
-"""What is asked of targets and weights: an error names the argument, the row and the value."""
+"""Validation of targets and weights. Error messages name the argument, the row and the value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 
 def check_numbers(y: Any, n_rows: int, name: str, several: bool = False) -> np.ndarray:
-    """A target of finite numbers, (n_rows,); or, if there may be several columns, (n_rows, n_outputs), where NaN means missing."""
+    """Return a finite numeric target, (n_rows,); or, with `several`, (n_rows, n_outputs), where NaN is a missing target."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
     refuse_mask(y, name)
@@ -21,19 +21,19 @@ def check_numbers(y: Any, n_rows: int, name: str, several: bool = False) -> np.n
         try:
             y = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=name, estimator=None)
         except ValueError as error:
-            raise ValueError(f"{name} must be made of numbers: {error}") from None
+            raise ValueError(f"{name} must be numeric: {error}") from None
     if not several or y.ndim != 2 or y.shape[1] <= 1:
         y = y if _is_column(y) else column_or_1d(y, warn=True)
         check_finite(y, name)
     elif np.isinf(y).any():
         row, column = np.argwhere(np.isinf(y))[0]
-        raise ValueError(f"Input {name} contains infinity: {np.isinf(y).sum()} in all, the first in row {row}, column {column}")
+        raise ValueError(f"Input {name} contains infinity: {np.isinf(y).sum()} in total, the first in row {row}, column {column}")
     check_length(y, n_rows, name)
     return np.ascontiguousarray(y)
 
 
 def check_quantiles(levels: Any) -> list[float]:
-    """Several levels of quantiles."""
+    """Return a list of several quantile levels."""
     given = np.asarray(levels)
     if (
         given.ndim != 1
@@ -42,12 +42,12 @@ def check_quantiles(levels: Any) -> list[float]:
         or not ((given >= 0) & (given <= 1)).all()
         or (np.diff(given) <= 0).any()
     ):
-        raise ValueError(f"quantile must be a number from 0 to 1, or at least two of them, ascending; got {levels!r}")
+        raise ValueError(f"quantile must be a number from 0 to 1, or an ascending list of at least two; got {levels!r}")
     return [float(level) for level in given]
 
 
 def check_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
-    """A target of class labels, whatever they are."""
+    """Return a target of class labels of any type."""
     y = read_labels(y, n_rows, name)
     if y.dtype.kind not in "biu":
         check_classification_targets(y)
@@ -55,7 +55,7 @@ def check_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
 
 
 def read_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
-    """A target that should be made of known class labels."""
+    """Return a target of class labels without checking that they are discrete."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
     refuse_mask(y, name)
@@ -63,7 +63,7 @@ def read_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
     if y.dtype == object:
         absent = np.array([label is None or label != label for label in y], dtype=bool)
         if absent.any():
-            raise ValueError(f"Input {name} contains missing labels: {absent.sum()} in all, the first in row {int(np.argmax(absent))}")
+            raise ValueError(f"Input {name} contains missing labels: {absent.sum()} in total, the first in row {int(np.argmax(absent))}")
     elif y.dtype.kind == "f":
         check_finite(y, name)
     check_length(y, n_rows, name)
@@ -71,7 +71,7 @@ def read_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
 
 
 def check_weights(weight: Any, n_rows: int, name: str) -> np.ndarray | None:
-    """(n_rows,) float64."""
+    """Return non-negative weights, (n_rows,) float64; None if `weight` is None."""
     if weight is None:
         return None
     if isinstance(weight, Real):
@@ -85,17 +85,17 @@ def check_weights(weight: Any, n_rows: int, name: str) -> np.ndarray | None:
         row = int(np.argmax(weight < 0))
         raise ValueError(f"{name} must not be negative; got {weight[row]:g} in row {row}")
     if not weight.any():
-        raise ValueError(f"{name} must not be zero everywhere: no row would be left")
+        raise ValueError(f"{name} must not be zero for all rows")
     return np.ascontiguousarray(weight)
 
 
 def _is_column(y: Any) -> bool:
-    """Whether scikit-learn need not be asked to read this: it looks through all that is installed for somebody who knows such a frame."""
+    """Whether y is a plain one-dimensional array, which needs no conversion by scikit-learn."""
     return type(y) is np.ndarray and y.ndim == 1
 
 
 def shape_of(y: Any) -> tuple[int, ...]:
-    """Of an array, a frame or a list."""
+    """Return the shape of an array, a data frame or a list."""
     shape = getattr(y, "shape", None)
     return np.asarray(y).shape if shape is None else tuple(shape)
 
@@ -103,7 +103,7 @@ def shape_of(y: Any) -> tuple[int, ...]:
 def refuse_mask(values: Any, name: str) -> None:
     if np.ma.is_masked(values):
         masked = np.ma.getmaskarray(values).ravel()
-        raise ValueError(f"{name} must not have masked values: {masked.sum()} in all, the first in row {int(np.argmax(masked))}")
+        raise ValueError(f"{name} must not have masked values: {masked.sum()} in total, the first in row {int(np.argmax(masked))}")
 
 
 def check_finite(values: np.ndarray, name: str) -> None:
@@ -111,7 +111,7 @@ def check_finite(values: np.ndarray, name: str) -> None:
     if broken.any():
         row = int(np.argmax(broken))
         raise ValueError(
-            f"Input {name} contains NaN, infinity or a value too large: {broken.sum()} in all, the first in row {row} ({values[row]})"
+            f"Input {name} contains NaN, infinity or a value too large: {broken.sum()} in total, the first in row {row} ({values[row]})"
         )
 
 

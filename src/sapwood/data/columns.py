@@ -1,14 +1,14 @@
-"""Kinds of columns, the levels of categories, and the schema: what a model remembers of the table it was made from.
+"""Column kinds, levels of categories, and the schema that a model stores of its training table.
 
-A column is read as numbers. Of a category these are its codes: positions in a list of levels. Levels are kept by value, in an order that
-does not depend on the library that the table came from, so a model knows them again in any other.
+Every column is read as numbers. The numbers of a category are codes: positions in a list of levels. Levels are stored by value, in an
+order that does not depend on the data frame library, so that a model recognises them in a frame of any library.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,23 +18,23 @@ Name = str | int
 Level = str | int | float | bool
 
 KINDS = ("number", "bool", "datetime", "duration", "category")
-UNSEEN = -1  # the code of a missing level, and of one that the fit did not see
+UNSEEN = -1  # code of missing values and of unseen levels
 
 
 class ColumnError(ValueError, TypeError):
-    """A column that cannot be read, or is not what it was when the model was fitted."""
+    """Raised for a column that cannot be read, or whose kind differs from the fit."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What a column holds.
+    """Kind of a column.
 
     Attributes
     ----------
     name : one of KINDS
-    levels : of a category, by value: strings, integers, floats or bools, ascending, or in the order of a type that has one
-    ordered : whether their order means something
-    zone : of datetimes with a time zone, its name
+    levels : levels of a category (strings, integers, floats or bools), ascending, or in the order of an ordered type
+    ordered : whether the order of the levels is meaningful
+    zone : name of the time zone of datetimes; None without one
     """
 
     name: str = "number"
@@ -47,7 +47,7 @@ class Kind:
         return self.name == "category"
 
     def describe(self) -> str:
-        """For people."""
+        """Return the kind as text for error messages."""
         if not self.is_category:
             return self.name if self.zone is None else f"{self.name} in {self.zone}"
         few = ", ".join(map(repr, self.levels[:3])) + (", ..." if len(self.levels) > 3 else "")
@@ -59,11 +59,12 @@ NUMBER = Kind()
 
 @dataclass(frozen=True)
 class Column:
-    """A column as numbers: its own, 0 and 1 for bools, microseconds for times, codes for a category.
+    """A column as numbers: 0 and 1 for bools, microseconds for times, codes for categories.
 
     Attributes
     ----------
-    values : (n_rows,) array that the kernels read; NaN is missing; of a category int32, UNSEEN is missing
+    kind : kind of the column
+    values : (n_rows,) array that the kernels read. NaN is missing; for a category the dtype is int32 and UNSEEN is missing
     """
 
     kind: Kind
@@ -71,10 +72,10 @@ class Column:
 
     @classmethod
     def of_levels(cls, codes: np.ndarray, levels: Sequence[Any], ordered: bool = False) -> Column:
-        """A category from codes (negative: missing) and what they stand for: in canonical order, without levels that no row has."""
+        """Return a category from codes (negative: missing) and levels. Levels are sorted, and levels without rows are dropped."""
         values = [as_level(level) for level in levels]
         codes = np.asarray(codes)
-        used = np.zeros(len(values) + 1, dtype=bool)  # the last one takes what is missing
+        used = np.zeros(len(values) + 1, dtype=bool)  # the last entry is for missing values
         used[codes] = True
         kept = [(i, level) for i, level in enumerate(values) if level is not None and (ordered or used[i])]
         if not ordered:
@@ -86,7 +87,7 @@ class Column:
         return cls(Kind("category", tuple(distinct), ordered), to[codes])
 
     def as_category(self) -> Column:
-        """The same column, each of its values a level."""
+        """Return the column as a category whose levels are its distinct values."""
         if self.kind.is_category:
             return self
         distinct, codes = np.unique(self.values, return_inverse=True)
@@ -94,7 +95,7 @@ class Column:
         return Column.of_levels(np.where(codes < n, codes, UNSEEN), distinct[:n].tolist())
 
     def without(self, absent: frozenset[Any]) -> Column:
-        """The same column, with these values missing too."""
+        """Return the column with the values in `absent` replaced by missing."""
         if self.kind.is_category:
             levels = [None if level in absent else level for level in self.kind.levels]
             return self if None not in levels else Column.of_levels(self.values, levels)
@@ -102,7 +103,7 @@ class Column:
         return self if not gone.any() else Column(self.kind, np.where(gone, np.nan, self.values.astype(np.float64)))
 
     def match(self, kind: Kind, name: str) -> Column:
-        """This column read as the kind it had when the model was fitted: of a category, codes of the fitted levels."""
+        """Return the column converted to the kind of the fit; a category is recoded to the levels of the fit."""
         if kind == self.kind:
             return self
         if kind.is_category:
@@ -111,30 +112,30 @@ class Column:
         if self.kind.is_category or (self.kind.name != kind.name and {self.kind.name, kind.name} & times):
             if self.is_missing:
                 return Column(kind, np.full(len(self.values), np.nan))
-            raise ColumnError(f"Column {name} held {kind.describe()} when the model was fitted; now it holds {self.kind.describe()}")
+            raise ColumnError(f"Column {name} had kind {kind.describe()} when the model was fitted; now it has kind {self.kind.describe()}")
         if (kind.zone is None) != (self.kind.zone is None):
             which = [f"a time zone ({zone})" if zone else "no time zone" for zone in (kind.zone, self.kind.zone)]
             raise ColumnError(f"Column {name} had {which[0]} when the model was fitted; now it has {which[1]}")
         return self
 
     def _codes_of(self, kind: Kind, name: str) -> np.ndarray:
-        """(n_rows,) int32: positions among the levels of another kind."""
+        """Codes with respect to the levels of another kind, (n_rows,) int32."""
         own = self if self.kind.is_category else self.as_category()
         known = {level: code for code, level in enumerate(kind.levels)}
         comparable = _classes(kind.levels) == _classes(own.kind.levels) or not own.kind.levels
         if not comparable and kind.levels:
-            raise ColumnError(f"Column {name} held {kind.describe()} when the model was fitted; now it holds {own.kind.describe()}")
+            raise ColumnError(f"Column {name} had kind {kind.describe()} when the model was fitted; now it has kind {own.kind.describe()}")
         to = np.array([*(known.get(level, UNSEEN) for level in own.kind.levels), UNSEEN], dtype=np.int32)
         return to[own.values]
 
     @property
     def is_missing(self) -> bool:
-        """Whether no row has a value."""
+        """Whether all rows are missing."""
         return bool((self.values < 0).all() if self.kind.is_category else np.isnan(self.values.astype(np.float64)).all())
 
 
 def as_level(value: Any) -> Level | None:
-    """A level in the form that a model keeps: anything but text, numbers and bools by its text."""
+    """Return a level as a string, integer, float or bool; other types are converted to strings. Missing values become None."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool | np.bool_):
@@ -148,7 +149,7 @@ def as_level(value: Any) -> Level | None:
 
 
 def as_plain(level: Any) -> Any:
-    """A level for JSON, which knows no infinity."""
+    """Return a level as JSON data; infinities become objects."""
     return {"number": str(level)} if isinstance(level, float) and not math.isfinite(level) else level
 
 
@@ -160,7 +161,7 @@ def _from_plain(values: Any) -> list[Any]:
 
 
 def rank(level: Any) -> tuple[int, Any]:
-    """By which levels are sorted, of whatever types."""
+    """Sort key of levels: numbers before strings."""
     return (1, level) if isinstance(level, str) else (0, level)
 
 
@@ -170,15 +171,15 @@ def _classes(levels: Iterable[Level]) -> set[str]:
 
 @dataclass(frozen=True)
 class Schema:
-    """The features of a table.
+    """Names and kinds of the columns of a table.
 
     Attributes
     ----------
-    n_features : int
-    names : of the columns, if the table had any
-    kinds : of the features that are not plain numbers
-    absent : values that mean missing, besides those that always do
-    sparse_missing : whether entries that a sparse table does not have are missing, rather than zero
+    n_features : number of columns
+    names : names of the columns; None if the table has none
+    kinds : kinds of the columns that are not plain numbers, by position
+    absent : values treated as missing, in addition to NaN and null
+    sparse_missing : whether entries that a sparse table does not store are missing rather than zero
     """
 
     n_features: int
@@ -191,16 +192,26 @@ class Schema:
         return self.kinds.get(feature, NUMBER)
 
     def name(self, feature: int) -> str:
-        """For messages."""
+        """Return the name (quoted) or position of a column, for error messages."""
         return repr(self.names[feature]) if self.names else str(feature)
 
     @property
     def categories(self) -> list[int]:
-        """The features that are categories."""
+        """Positions of the categorical columns."""
         return [f for f, kind in sorted(self.kinds.items()) if kind.is_category]
 
+    @classmethod
+    def union(cls, schemas: Sequence[Schema]) -> Schema:
+        """Schema of tables that are partitions of one: a category has the levels of all."""
+        first = schemas[0]
+        for other in schemas[1:]:
+            if (other.n_features, other.names) != (first.n_features, first.names):
+                raise ColumnError("partitions must have the same columns in the same order")
+        kinds = {f: _union_of_kinds([schema.kind(f) for schema in schemas], first.name(f)) for f in {f for s in schemas for f in s.kinds}}
+        return replace(first, kinds={f: kind for f, kind in sorted(kinds.items()) if kind != NUMBER})
+
     def to_json(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return the schema as JSON data."""
         kinds: dict[str, Any] = {}
         for feature, kind in sorted(self.kinds.items()):
             about: dict[str, Any] = {"kind": kind.name}
@@ -215,31 +226,44 @@ class Schema:
 
     @classmethod
     def from_json(cls, data: Any, n_features: int) -> Schema:
-        """What `to_json` made; ValueError for anything else."""
+        """Restore a schema from the data of `to_json`. Raises ValueError for anything else."""
         if not isinstance(data, dict) or set(data) != {"names", "kinds", "absent", "sparse_missing"} or not isinstance(data["kinds"], dict):
-            raise ValueError("the features are not described")
+            raise ValueError("the description of the features is incomplete")
         names, absent, sparse_missing = data["names"], _from_plain(data["absent"]), data["sparse_missing"]
         if not all(type(value) in (str, int, float) for value in absent) or type(sparse_missing) is not bool:
-            raise ValueError("what is missing is not described")
+            raise ValueError("the description of missing values is invalid")
         if names is not None:
             if not isinstance(names, list) or len(names) != n_features or not all(type(name) in (str, int) for name in names):
                 raise ValueError("names must be strings or integers, one for each feature")
             if len(set(names)) < n_features:
-                raise ValueError("names must differ")
+                raise ValueError("names must be unique")
         kinds = {}
         for key, about in data["kinds"].items():
             if not key.isdecimal() or int(key) >= n_features:
-                raise ValueError(f"{key!r} is no feature")
+                raise ValueError(f"{key!r} is not the number of a feature")
             kinds[int(key)] = _kind_of_json(about)
         return cls(n_features, None if names is None else tuple(names), kinds, frozenset(absent), sparse_missing)
 
 
+def _union_of_kinds(kinds: Sequence[Kind], name: str) -> Kind:
+    """Kind of a column of which partitions have these."""
+    distinct = list(dict.fromkeys(kinds))
+    if len(distinct) == 1:
+        return distinct[0]
+    names = {kind.name for kind in distinct}
+    if names == {"category"} and not any(kind.ordered for kind in distinct):
+        return Kind("category", tuple(sorted({level for kind in distinct for level in kind.levels}, key=rank)))
+    if names <= {"number", "bool"}:
+        return NUMBER
+    raise ColumnError(f"Column {name} holds {distinct[0].describe()} in one partition and {distinct[1].describe()} in another")
+
+
 def _kind_of_json(about: Any) -> Kind:
     if not isinstance(about, dict) or about.get("kind") not in KINDS:
-        raise ValueError("a kind is unknown")
+        raise ValueError("unknown kind of a feature")
     levels, ordered, zone = _from_plain(about.get("levels", [])), about.get("ordered", False), about.get("zone")
     if not all(type(level) in (str, int, float, bool) for level in levels):
         raise ValueError("levels must be strings, numbers or bools")
     if len(set(levels)) < len(levels) or type(ordered) is not bool or not (zone is None or type(zone) is str):
-        raise ValueError("a kind makes no sense")
+        raise ValueError("invalid kind of a feature")
     return Kind(about["kind"], tuple(levels), ordered, zone)

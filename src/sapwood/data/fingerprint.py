@@ -1,13 +1,14 @@
-"""What tells data apart: a hash of every column, the same for any library's frame, any block of rows and any number of threads.
+"""Fingerprint of a data set: one hash per column, independent of the data frame library, block size and number of threads.
 
-A column's hash is a sum, over rows, of hashes of value and row number. An integer sum has no order, and zeros add nothing, so a sparse
-table has the hash of a dense one.
+The hash of a column is the sum over rows of hashes of (value, row number). Integer sums do not depend on the order, and zeros add
+nothing, so a sparse table has the same hash as its dense copy.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,24 +16,25 @@ from typing import Any
 import numpy as np
 
 from sapwood.data.columns import Kind
+from sapwood.data.row_range import RowRange
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL, Execution
 
 COLUMNS_AT_ONCE = 64
-NAMED = 3  # columns in a message
+NAMED = 3  # maximum number of columns named in a message
 
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """Of a table and of arrays that belong to its rows.
+    """Fingerprint of a table and of arrays that belong to its rows, such as targets and weights.
 
     Attributes
     ----------
-    n_rows : int
-    columns : the hash of each column, by its name (or number), in quotes if it is text
-    arrays : the hash of each array, by what it is called
+    n_rows : number of rows
+    columns : hash of each column, by name (quoted if it is a string) or position
+    arrays : hash of each array, by name
     """
 
     n_rows: int
@@ -41,17 +43,18 @@ class Fingerprint:
 
     @classmethod
     def of(cls, table: Table, arrays: Mapping[str, np.ndarray | None], execution: Execution = SERIAL) -> Fingerprint:
-        """Arrays that are None are left out."""
-        schema, sums = table.schema, _sums(table, execution)
+        """Compute the fingerprint. Arrays that are None are skipped."""
+        schema, own = table.schema, RowRange.of(table.n_rows, execution)
+        sums = execution.sum(_sums(table, own.first, execution))
         absent = " absent" * (isinstance(table, SparseTable) and table.absent_missing)
         number = _kind(Kind()) + absent
         kinds = [_kind(schema.kinds[f]) + absent if f in schema.kinds else number for f in range(table.n_features)]
         columns = {schema.name(f): _digest(kind, int(total)) for f, (kind, total) in enumerate(zip(kinds, sums, strict=True))}
-        return cls(table.n_rows, columns, {name: of_array(array, execution) for name, array in arrays.items() if array is not None})
+        return cls(own.total, columns, {name: of_array(array, execution) for name, array in arrays.items() if array is not None})
 
     @property
     def digest(self) -> str:
-        """All of it in 64 hexadecimal digits."""
+        """SHA-256 of the fingerprint, as 64 hexadecimal digits."""
         return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()
 
     def to_json(self) -> dict[str, Any]:
@@ -62,42 +65,43 @@ class Fingerprint:
         return cls(data["n_rows"], data["columns"], data["arrays"])
 
     def difference(self, other: Fingerprint) -> str | None:
-        """In words, what is not the same in another; None if all is."""
+        """Describe the first difference from another fingerprint; None if they are equal."""
         if self.n_rows != other.n_rows:
-            return f"it had {self.n_rows} rows, now there are {other.n_rows}"
+            return f"the number of rows was {self.n_rows}, now it is {other.n_rows}"
         if list(self.columns) != list(other.columns):
             gone, new = ([name for name in a.columns if name not in b.columns] for a, b in ((self, other), (other, self)))
-            what = [f"{_some(names)} {verb}" for names, verb in ((gone, "missing now"), (new, "new")) if names]
-            return f"its columns were others: {'; '.join(what) or 'their order'}"
+            what = [f"{_some(names)} {verb}" for names, verb in ((gone, "removed"), (new, "added")) if names]
+            return f"the columns differ: {'; '.join(what) or 'their order changed'}"
         changed = [name for name, value in self.columns.items() if other.columns[name] != value]
         if changed:
-            return f"the column{'s' * (len(changed) > 1)} {_some(changed)} had other values"
+            return f"the values of column{'s' * (len(changed) > 1)} {_some(changed)} differ"
         changed = [name for name in {**self.arrays, **other.arrays} if self.arrays.get(name) != other.arrays.get(name)]
-        return f"{_some(changed)} had other values" if changed else None
+        return f"the values of {_some(changed)} differ" if changed else None
 
 
 def join_digests(digests: Iterable[str]) -> str:
-    """The digest of data that came in several parts: that of one part, if they are all the same."""
+    """Combine the digests of several data sets. Equal digests count once; a single one is returned as it is."""
     different = list(dict.fromkeys(digests))
     return different[0] if len(different) == 1 else hashlib.sha256(" ".join(different).encode()).hexdigest()
 
 
 def of_array(values: np.ndarray, execution: Execution = SERIAL) -> str:
-    """The hash of an array of numbers."""
+    """Hash of an array of numbers, whose first axis is cut into partitions."""
+    own, width = RowRange.of(len(values), execution), math.prod(values.shape[1:])
     sums = np.zeros(1, dtype=np.uint64)
-    kernels.hash_columns(np.ascontiguousarray(values).reshape(-1, 1), 0, sums, execution.n_threads)
-    return _digest("x".join(map(str, values.shape)), int(sums[0]))
+    kernels.hash_columns(np.ascontiguousarray(values).reshape(-1, 1), own.first * width, sums, execution.n_threads)
+    return _digest("x".join(map(str, (own.total, *values.shape[1:]))), int(execution.sum(sums)[0]))
 
 
-def _sums(table: Table, execution: Execution) -> np.ndarray:
-    """(n_features,) uint64."""
+def _sums(table: Table, first_row: int, execution: Execution) -> np.ndarray:
+    """Hash sums of the columns, (n_features,) uint64."""
     out = np.zeros(table.n_features, dtype=np.uint64)
     if isinstance(table, SparseTable):
-        table.lines.hash_columns(out, execution.n_threads)
+        table.lines.hash_columns(out, execution.n_threads, first_row)
         return out
     for first, last in table.runs(COLUMNS_AT_ONCE):
         for rows in table.row_blocks():
-            kernels.hash_columns(table.read(rows, first, last), rows.start, out[first:last], execution.n_threads)
+            kernels.hash_columns(table.read(rows, first, last), first_row + rows.start, out[first:last], execution.n_threads)
     return out
 
 

@@ -1,6 +1,6 @@
-"""Data frames of any library, read column by column through narwhals and Arrow.
+"""Reads data frames of any library column by column, through narwhals and Arrow.
 
-None of these libraries is imported unless the user's frame came from it (or speaks only Arrow's stream).
+A data frame library is imported only if the frame came from it, or if the object supports only the Arrow stream interface.
 """
 
 from __future__ import annotations
@@ -19,16 +19,19 @@ from scipy import sparse
 from sapwood.data.columns import NUMBER, UNSEEN, Column, ColumnError, Kind, Name
 from sapwood.data.tables import ArrayTable, FrameTable, Table
 
-ARROW_READERS: tuple[Literal["pyarrow", "polars"], ...] = ("pyarrow", "polars")  # what can read an Arrow stream, the first that is there
+ARROW_READERS: tuple[Literal["pyarrow", "polars"], ...] = (
+    "pyarrow",
+    "polars",
+)  # the first installed one reads Arrow streams
 EPOCH = datetime.datetime(1970, 1, 1)
 MICROSECOND = datetime.timedelta(microseconds=1)
 UTC_NAMES = ("UTC", "Etc/UTC", "Z", "Zulu", "+00:00")
-NO_FIX = "turn it into numbers or drop it"
+NO_FIX = "convert it to numbers or drop it"
 
 
 def open_frame(X: Any) -> nw.DataFrame | None:
-    """X as narwhals sees it; None if it is no data frame."""
-    if isinstance(X, np.ndarray | list | tuple) or sparse.issparse(X):  # narwhals would look through its plugins first
+    """Return X as a narwhals DataFrame; None if it is not a data frame."""
+    if isinstance(X, np.ndarray | list | tuple) or sparse.issparse(X):  # avoids the plugin lookup of narwhals
         return None
     _check_duplicate_names(X)
     frame = nw.from_native(X, pass_through=True, allow_series=True)
@@ -44,12 +47,12 @@ def open_frame(X: Any) -> nw.DataFrame | None:
 def _from_stream(X: Any) -> nw.DataFrame:
     backend = next((name for name in ARROW_READERS if importlib.util.find_spec(name)), None)
     if backend is None:
-        raise TypeError(f"X ({type(X).__name__}) is read through Arrow, which takes {' or '.join(ARROW_READERS)}: install one of them")
+        raise TypeError(f"reading X ({type(X).__name__}) through Arrow needs {' or '.join(ARROW_READERS)}: install one of them")
     return nw.from_arrow(X, backend=backend)
 
 
 def _check_duplicate_names(X: Any) -> None:
-    """Raise if two columns have the same name (narwhals itself refuses such a frame, less kindly)."""
+    """Raise if two columns have the same name, with a clearer message than that of narwhals."""
     if not hasattr(X, "shape") or not hasattr(X, "columns"):
         return
     names = [column_name(name) for name in getattr(X, "column_names", X.columns)]
@@ -59,20 +62,20 @@ def _check_duplicate_names(X: Any) -> None:
 
 
 def column_name(name: Any) -> Name:
-    """A name in the form that a model keeps: anything but text and integers by its text."""
+    """Return a column name as a string or an integer; other types are converted to strings."""
     if isinstance(name, str):
         return str(name)
     return int(name) if isinstance(name, Integral) and not isinstance(name, bool) else str(name)
 
 
 def frame_table(frame: nw.DataFrame, absent: frozenset[Any] = frozenset()) -> FrameTable:
-    """A data frame as a table; an error names the first column that cannot be read. `absent` are values that mean missing too."""
+    """Return a data frame as a table. Raises ColumnError for a column that cannot be read. `absent` values are treated as missing."""
     columns = [_without(_read_series(series, repr(series.name)), absent) for series in frame.iter_columns()]
     return FrameTable(columns, [column_name(name) for name in frame.columns])
 
 
 def array_table(array: np.ndarray, absent: frozenset[Any] = frozenset()) -> Table:
-    """A two-dimensional array: of numbers, of dates, or of objects, whose columns are then read one by one."""
+    """Return a two-dimensional array of numbers, dates or objects as a table. Columns of objects are read one by one."""
     if array.dtype.kind in "OmM":
         return FrameTable([_without(read_array(column, str(f)), absent) for f, column in enumerate(array.T)])
     return ArrayTable(array, frozenset(float(value) for value in absent if isinstance(value, Real)))
@@ -83,17 +86,17 @@ def _without(column: Column, absent: frozenset[Any]) -> Column:
 
 
 def _read_series(series: Any, name: str) -> Column:
-    """A column of a data frame."""
+    """Return a series of a data frame as a column."""
     dtype = series.dtype
     if isinstance(dtype, nw.String | nw.Categorical | nw.Enum):
         encode = ENCODERS.get(series.implementation.value)
         column = read_objects(series.to_numpy(), name) if encode is None else Column.of_levels(*encode(series.to_native()))
         if column.kind.levels or not isinstance(dtype, nw.String):
             return column
-        return Column(NUMBER, np.full(len(series), np.nan))  # pandas calls what has no values text
+        return Column(NUMBER, np.full(len(series), np.nan))  # pandas gives an empty or all-missing column a string dtype
     if dtype.is_nested() or isinstance(dtype, nw.Binary):
         raise ColumnError(f"Column {name} has dtype {_native_dtype(series)}, which is not a number: {NO_FIX}")
-    if dtype.is_decimal() or isinstance(dtype, nw.Unknown):  # libraries round decimals differently
+    if dtype.is_decimal() or isinstance(dtype, nw.Unknown):  # libraries differ in how they round decimals
         return read_objects(_as_objects(series.to_list()), name, str(_native_dtype(series)))
     if dtype == nw.Boolean and series.null_count() > 0:
         return Column(Kind("bool"), series.cast(nw.Float64).to_numpy())
@@ -103,7 +106,7 @@ def _read_series(series: Any, name: str) -> Column:
 
 
 def read_array(values: np.ndarray, name: str, zone: str | None = None, dtype: str | None = None) -> Column:
-    """A one-dimensional NumPy array of any type."""
+    """Return a one-dimensional NumPy array of any dtype as a column."""
     kind = values.dtype.kind
     if kind == "b":
         return Column(Kind("bool"), values)
@@ -118,7 +121,7 @@ def read_array(values: np.ndarray, name: str, zone: str | None = None, dtype: st
 
 
 def _microseconds(times: np.ndarray) -> np.ndarray:
-    """Dates and spans of any unit as float64, missing ones as NaN: whole microseconds are exact for 285 years around 1970."""
+    """Datetimes or timedeltas as float64 microseconds, NaT as NaN. Whole microseconds are exact within 285 years of 1970."""
     if np.datetime_data(times.dtype) == ("ns", 1):
         whole, rest = np.divmod(times.view(np.int64), 1000)
         out = whole + rest / 1000
@@ -129,7 +132,7 @@ def _microseconds(times: np.ndarray) -> np.ndarray:
 
 
 def read_objects(values: np.ndarray, name: str, dtype: str | None = None) -> Column:
-    """An array of Python objects: all text, all bools, all numbers, all dates or all spans of time; some may be missing."""
+    """Return an array of Python objects as a column: strings, bools, numbers, dates or durations, possibly with missing values."""
     types = set(map(type, values))
     if all(issubclass(t, Real) and not issubclass(t, bool) for t in types):
         return Column(NUMBER, values.astype(np.float64))
@@ -149,23 +152,23 @@ def read_objects(values: np.ndarray, name: str, dtype: str | None = None) -> Col
     names = " and ".join(sorted(t.__name__ for t in types))
     raise ColumnError(
         f"Column {name} has dtype {dtype or values.dtype} and holds {names}, which is not a number: every argument must be a string, "
-        f"or every one a number, a bool, a date or a span of time; {NO_FIX}"
+        f"or all values must be numbers, bools, dates or durations; {NO_FIX}"
     )
 
 
 def _zone(moments: np.ndarray, name: str) -> str | None:
-    """The time zone of dates and datetimes; UTC where there are several."""
+    """Return the time zone of dates and datetimes; UTC if there are several."""
     zones = {getattr(moment, "tzinfo", None) for moment in moments}
     if None in zones:
         if len(zones) > 1:
-            raise ColumnError(f"Column {name} holds datetimes with and without a time zone: give all of them one, or none")
+            raise ColumnError(f"Column {name} mixes datetimes with and without a time zone: use a time zone for all of them, or for none")
         return None
     found = str(zones.pop())
     return "UTC" if zones or found in UTC_NAMES else found
 
 
 def _as_objects(values: list[Any]) -> np.ndarray:
-    """A list as an array of objects; Arrow's intervals as spans of time, unless they count months, which have no length."""
+    """Return a list as an array of objects. Arrow intervals become timedeltas unless they contain months."""
     out = np.empty(len(values), dtype=object)
     for i, value in enumerate(values):
         span = type(value).__name__ == "MonthDayNano" and value.months == 0
@@ -174,7 +177,7 @@ def _as_objects(values: list[Any]) -> np.ndarray:
 
 
 def _is_absent(value: Any) -> bool:
-    """None, NaN, NaT, NA."""
+    """Whether a value is None, NaN, NaT or NA."""
     if value is None or isinstance(value, str):
         return value is None
     return type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, Real | Decimal | np.generic) and bool(value != value))
@@ -193,7 +196,7 @@ def _time_microseconds(value: Any) -> float:
     return value // MICROSECOND
 
 
-# Kinds of Python objects, the first that all of a column belong to.
+# Kinds of Python objects: the first one whose types cover all values of a column is used.
 OBJECTS: list[tuple[str, Any, Callable[[Any], float]]] = [
     ("number", (), float),
     ("bool", (bool, np.bool_), float),
@@ -203,7 +206,7 @@ OBJECTS: list[tuple[str, Any, Callable[[Any], float]]] = [
 ]
 
 
-# Text and categories as codes and what they stand for. narwhals has no word for it, so each library has a few lines of its own.
+# Codes, levels and orderedness of string and categorical series. narwhals has no common interface for them.
 
 
 def _encode_pandas(series: Any) -> tuple[np.ndarray, list[Any], bool]:

@@ -14,6 +14,7 @@ from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
+from sapwood.trees.growth import Grower, make_grower
 
 if TYPE_CHECKING:
     from sapwood.model import Model
@@ -101,7 +102,7 @@ class Pages:
         cls, table: SparseTable, binning: Binning, execution: Execution, storage: ColumnLayout, codes: np.ndarray, width: int
     ) -> Pages:
         missing, clashes = (np.zeros(binning.n_features, dtype=np.uint8) for _ in range(2))
-        places = kernels.Places(storage.missing_bins, storage.column, storage.common)
+        places = kernels.ColumnLayout(storage.missing_bins, storage.column, storage.common)
         args = binning.cuts, binning.begin, places, codes.reshape(-1), width, codes.shape[2], missing, clashes, execution.n_threads
         begin, beside = table.lines.store(*args)
         if clashes.any():  # the sample did not show it
@@ -137,22 +138,18 @@ class Pages:
     def finish(self, model: Model) -> None:
         """Training is over."""
 
-    def workspace(self, execution: Execution) -> kernels.Workspace:
+    def workspace(self, execution: Execution) -> Grower:
         """The native state in which trees grow on these rows."""
         n_bins = (np.diff(self.binning.begin) + 1 + self.missing).astype(np.int32)
-        return kernels.Workspace(
-            n_bins,
-            self.missing,
-            self.binning.missing_bins,
-            self.width,
-            self.pages[0].codes.shape[2],
-            [page.codes.reshape(-1) for page in self.pages],
-            [page.n_rows for page in self.pages],
-            execution.n_threads,
-            HISTOGRAM_BYTES,
-            self.storage.places,
-            [page.lists for page in self.pages if page.lists is not None],
-        )
+        shape = self.width, self.pages[0].codes.shape[2]
+        layout = kernels.BinLayout(n_bins, self.missing, self.binning.missing_bins, *shape, self.storage.places)
+        starts = np.cumsum([0] + [page.n_rows for page in self.pages]).tolist()
+        pages = [
+            kernels.Page(layout, page.codes.reshape(-1), page.n_rows, page.lists, first_row)
+            for page, first_row in zip(self.pages, starts[:-1], strict=True)
+        ]
+        search = kernels.SplitSearch(layout, execution.n_threads, HISTOGRAM_BYTES)
+        return make_grower(search, kernels.RowPartition(layout, pages, execution.n_threads), execution)
 
 
 def _bin_plainly(table: Table, binning: Binning, codes: np.ndarray, width: int, missing: np.ndarray, execution: Execution) -> None:

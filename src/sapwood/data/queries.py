@@ -1,4 +1,4 @@
-"""Which rows belong together: the queries of a ranking task."""
+"""Queries of a ranking task: groups of rows that are ranked against each other."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sapwood.runtime.execution import SERIAL, Execution
 
 @dataclass(frozen=True)
 class Queries:
-    """Rows of a query lie side by side, in one partition.
+    """Queries of a data set, or of one of its partitions. The rows of a query are contiguous, and in one partition.
 
     Attributes
     ----------
-    begin : (n_queries + 1,) int64: where each query's rows begin
+    begin : (n_queries + 1,) int64: first row of each query, then n_rows
     first : number of the first query among those of all partitions
     first_row : id of the first row among those of all partitions
     """
@@ -27,7 +27,7 @@ class Queries:
 
     @classmethod
     def of(cls, group: Any, qid: Any, n_rows: int, suffix: str = "") -> Queries:
-        """From what the user gave: sizes (`group`) or the query of each row (`qid`). The suffix of their names stands in errors."""
+        """Create from the sizes (`group`) or the query of each row (`qid`). `suffix` is added to the names in error messages."""
         if (group is None) == (qid is None):
             given = "both" if group is not None else "neither"
             raise ValueError(f"a ranker needs group{suffix} (the sizes of queries) or qid{suffix} (the query of each row); got {given}")
@@ -35,22 +35,20 @@ class Queries:
 
     @classmethod
     def from_group(cls, group: Any, n_rows: int, name: str = "group") -> Queries:
-        """From the number of rows of each query, in the order of the rows."""
+        """Create from the number of rows of each query, in the order of the rows."""
         sizes = np.asarray(group)
         if sizes.ndim != 1 or sizes.dtype.kind not in "iuf" or not (sizes == np.floor(sizes)).all():
-            raise ValueError(f"{name} must be a list of whole numbers, the rows of each query; got {group!r}")
+            raise ValueError(f"{name} must be a list of integers, the number of rows of each query; got {group!r}")
         if (sizes < 1).any():
             query = int(np.argmax(sizes < 1))
             raise ValueError(f"{name} must have at least 1 row in each query; got {sizes[query]:g} for query {query}")
         if int(sizes.sum()) != n_rows:
-            raise ValueError(
-                f"{name} has {int(sizes.sum())} rows in {len(sizes)} queries, but X has {n_rows} rows: the sizes must add up to them"
-            )
+            raise ValueError(f"{name} has {int(sizes.sum())} rows in {len(sizes)} queries, but X has {n_rows} rows")
         return cls(np.concatenate([[0], np.cumsum(sizes.astype(np.int64))]))
 
     @classmethod
     def from_qid(cls, qid: Any, n_rows: int, name: str = "qid") -> Queries:
-        """From the query of each row. Queries may come in any order, but each one's rows side by side."""
+        """Create from the query id of each row. Ids may be in any order, but the rows of a query must be contiguous."""
         ids = np.asarray(qid)
         if ids.shape != (n_rows,):
             raise ValueError(f"{name} must have one entry for each of the {n_rows} rows; got the shape {ids.shape}")
@@ -63,7 +61,7 @@ class Queries:
             row, ended = starts[again[0]], starts[first[run][again[0]] + 1]
             raise ValueError(
                 f"{name} is not sorted: row {row} belongs to query {ids[row]}, whose rows ended before row {ended}. "
-                f"The rows of a query must lie side by side: sort X, y and {name} by np.argsort({name}, kind='stable')"
+                f"The rows of a query must be contiguous: sort X, y and {name} by np.argsort({name}, kind='stable')"
             )
         return cls(np.append(starts, n_rows).astype(np.int64))
 
@@ -82,33 +80,33 @@ class Queries:
 
     @property
     def sizes(self) -> np.ndarray:
-        """(n_queries,) int64: rows of each."""
+        """Number of rows of each query, (n_queries,) int64."""
         return np.diff(self.begin)
 
     @property
     def of_row(self) -> np.ndarray:
-        """(n_rows,) int64: the query of each row."""
+        """Query of each row, (n_rows,) int64."""
         return np.repeat(np.arange(self.n_queries), self.sizes)
 
     def rows(self, queries: np.ndarray) -> np.ndarray:
-        """The rows of some queries, which are in ascending order."""
+        """Return the rows of the given queries, which must be ascending."""
         sizes = self.sizes[queries]
         ends = np.cumsum(sizes)
         return np.arange(ends[-1] if len(ends) else 0) + np.repeat(self.begin[queries] - (ends - sizes), sizes)
 
     def take(self, rows: np.ndarray) -> Queries:
-        """The queries of some of the rows, ascending; those without any are gone."""
+        """Return the queries of a subset of rows (ascending), without queries that have no rows left."""
         sizes = np.bincount(self.of_row[rows], minlength=self.n_queries)
         return Queries(np.concatenate([[0], np.cumsum(sizes[sizes > 0])]).astype(np.int64))
 
     def sums(self, of_rows: np.ndarray) -> np.ndarray:
-        """(n_queries,) the sum of each query's rows."""
+        """Sum of the values of each query's rows, (n_queries,)."""
         return np.add.reduceat(of_rows, self.begin[:-1])
 
     def weights(self, weight: np.ndarray | None) -> np.ndarray | None:
-        """(n_queries,) the mean weight of each query's rows."""
+        """Mean weight of each query's rows, (n_queries,)."""
         return None if weight is None else self.sums(weight) / self.sizes
 
     def mean(self, of_queries: np.ndarray, weight: np.ndarray | None, execution: Execution = SERIAL) -> float:
-        """Mean over the queries of all partitions, weighted by the mean weights of their rows; by exact sums."""
+        """Return the mean over the queries of all partitions, weighted by the mean weight of their rows; by exact sums."""
         return execution.exact_mean(of_queries, self.weights(weight))

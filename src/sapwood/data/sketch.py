@@ -1,4 +1,4 @@
-"""Weighted quantiles of more numbers than one would sort at once."""
+"""Mergeable sketch of weighted quantiles."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 
 @dataclass(frozen=True)
 class _Summary:
-    """Some of the values seen, ascending, each with the weight from (above) the one before up to it.
+    """A subset of the values seen, ascending. The weight of a value includes the dropped values between it and its predecessor.
 
-    `error` bounds how far the weight up to a value may be off: what lies between two values kept is counted with the upper one.
+    `error` bounds the error of the cumulative weight at any value.
     """
 
     values: np.ndarray  # (n,) float64
@@ -30,25 +30,25 @@ class _Summary:
         return _Summary(values, weights, self.error + other.error)
 
     def prune(self, size: int) -> _Summary:
-        """At most 2 * size values: those at which another size-th of the weight is reached, and every heavy one."""
+        """Reduce to at most 2 * size values: one for each 1 / size of the weight, and every value heavier than that."""
         if len(self.values) <= 2 * size:
             return self
         upto = np.cumsum(self.weights)
-        share = upto[-1] / size
-        reached = np.floor(upto / share)
-        keep = (np.diff(reached, prepend=0.0) > 0) | (self.weights >= share)
+        step = upto[-1] / size
+        reached = np.floor(upto / step)
+        keep = (np.diff(reached, prepend=0.0) > 0) | (self.weights >= step)
         keep[-1] = True
         at = np.flatnonzero(keep)
-        between = np.diff(np.concatenate([[0.0], upto[at]])) - self.weights[at]  # what was dropped before each
+        between = np.diff(np.concatenate([[0.0], upto[at]])) - self.weights[at]  # weight of the dropped values before each
         return _Summary(self.values[at], np.diff(upto[at], prepend=0.0), self.error + float(between.max()))
 
 
 class QuantileSketch:
-    """A summary of weighted numbers that answers for quantiles, and can be merged with others.
+    """Mergeable sketch of weighted quantiles.
 
-    The numbers come in blocks. Summaries of two blocks are merged into one of four, and so on, each pruned to about 2 * `size` values: a
-    level adds at most 1 / size of the weight to the error, so that n blocks have a relative error of at most
-    (log2(n) + 1) / size. `error` is the bound that holds for what was really seen, often much less; it is 0 while nothing was dropped.
+    Values are added in blocks. The summaries of two blocks are merged, then those of two pairs, and so on; each is pruned to about
+    2 * `size` values. A level adds at most 1 / size to the relative error, so that n blocks have a relative error of at most
+    (log2(n) + 1) / size. `error` is the bound for the values actually seen, often much smaller; it is 0 while nothing was dropped.
 
     Examples
     --------
@@ -65,10 +65,10 @@ class QuantileSketch:
         if size < 1:
             raise ValueError(f"size must be at least 1; got {size}")
         self.size = size
-        self.levels: list[_Summary | None] = []  # level k stands for 2^k blocks
+        self.levels: list[_Summary | None] = []  # level k summarises 2^k blocks
 
     def add(self, values: np.ndarray, weights: np.ndarray | None = None) -> None:
-        """Take in numbers; missing ones, and those without weight, do not count."""
+        """Add values. Missing values and values of weight 0 are ignored."""
         values = np.asarray(values, dtype=np.float64)
         weights = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
         counts = ~np.isnan(values) & (weights > 0)
@@ -76,7 +76,7 @@ class QuantileSketch:
             self._carry(_Summary.of(values[counts], weights[counts]).prune(self.size), 0)
 
     def merge(self, other: QuantileSketch) -> None:
-        """Take in all that another sketch has seen."""
+        """Add all values of another sketch."""
         for level, summary in enumerate(other.levels):
             if summary is not None:
                 self._carry(summary, level)
@@ -92,7 +92,7 @@ class QuantileSketch:
 
     @property
     def summary(self) -> _Summary:
-        """All levels in one, not pruned."""
+        """Merged summary of all levels, not pruned."""
         whole = _Summary(np.empty(0), np.empty(0))
         for summary in self.levels:
             if summary is not None:
@@ -105,21 +105,21 @@ class QuantileSketch:
 
     @property
     def error(self) -> float:
-        """How far, as a share of the weight, a quantile may be off."""
+        """Bound of the rank error of a quantile, as a fraction of the total weight."""
         whole = self.summary
         return whole.error / float(whole.weights.sum()) if len(whole.values) else 0.0
 
-    def quantiles(self, shares: np.ndarray | list[float]) -> np.ndarray:
-        """For each share the least value kept with at least that share of the weight at or below it."""
+    def quantiles(self, fractions: np.ndarray | list[float]) -> np.ndarray:
+        """Return, for each fraction, the smallest kept value with at least that fraction of the weight at or below it."""
         whole = self.summary
         if not len(whole.values):
-            raise ValueError("the sketch has seen no numbers")
+            raise ValueError("the sketch is empty: add values first")
         upto = np.cumsum(whole.weights)
-        at = np.searchsorted(upto, np.asarray(shares) * upto[-1] * (1 - 1e-15), side="left")
+        at = np.searchsorted(upto, np.asarray(fractions) * upto[-1] * (1 - 1e-15), side="left")
         return whole.values[np.minimum(at, len(upto) - 1)]
 
     def cut_points(self, max_bins: int) -> np.ndarray:
-        """At most max_bins - 1 cut points: between all values if they are few, or else at quantiles."""
+        """Return at most max_bins - 1 cut points: between all values if there are at most max_bins, otherwise at quantiles."""
         whole = self.summary
         if len(whole.values) <= max_bins:
             low, high = whole.values[:-1], whole.values[1:]

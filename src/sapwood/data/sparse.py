@@ -96,6 +96,9 @@ class SparseTable(Table):
         step = max(1, DENSE_BYTES // (8 * self.n_features))
         return [slice(start, min(start + step, self.n_rows)) for start in range(0, self.n_rows, step)]
 
+    def sample(self, rows: np.ndarray | None, first: int, last: int) -> np.ndarray:
+        return self.read(slice(0, self.n_rows) if rows is None else rows, first, last)
+
     def read(self, rows: slice | np.ndarray, first: int, last: int) -> np.ndarray:
         if last - first < self.n_features:
             return self._read_columns(first, last)[rows]
@@ -127,10 +130,18 @@ class SparseTable(Table):
     def find_cuts(self, rows: np.ndarray | None, weight: np.ndarray | None, max_bins: np.ndarray, execution: Execution) -> list[np.ndarray]:
         """The cut points of each feature, as of the dense table."""
         own = weight if weight is None or rows is None else np.ascontiguousarray(weight[rows])
-        columns = self._columns_of(rows, execution)
-        if rows is None and self.n_rows <= SAMPLE_ROWS:
-            self._kept_columns = columns  # for who asks next which of them exclude each other
+        own = own if own is None else execution.gather(own)
+        columns = self._columns_of(rows, execution) if execution.is_local else self._gather(rows, execution).turned(execution.n_threads)
+        if execution.is_local and rows is None and self.n_rows <= SAMPLE_ROWS:
+            self._kept_columns = columns  # `share_columns` needs them next
         return columns.find_cuts(own, max_bins.astype(np.int32), execution.n_threads)
+
+    def _gather(self, rows: np.ndarray | None, execution: Execution) -> kernels.Lines:
+        """Some of the rows of all partitions."""
+        csr = self._csr if rows is None else self._csr[rows]
+        lengths, parts = execution.gather(np.diff(csr.indptr)), (execution.gather(csr.data), execution.gather(csr.indices))
+        begin = np.concatenate([[0], np.cumsum(lengths)])
+        return self._lines(sparse.csr_array((*parts, begin), shape=(len(lengths), self.n_features)))
 
     def occupancy(self) -> np.ndarray:
         """(n_features,): the share of rows that have an entry of each feature."""

@@ -1,4 +1,4 @@
-"""What survival targets may look like, and the two forms that losses work with."""
+"""Reads survival targets into the two forms that losses use: signed times and time bounds."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sapwood.data.checks import check_finite, check_length, check_numbers, refus
 
 
 def signed_times(y: Any, n_rows: int, name: str) -> np.ndarray:
-    """(n_rows,) float64: times until an event; negative (or -0.0) where a row was seen until then without one.
+    """Return times, (n_rows,) float64: positive for an event, negative (or -0.0) for a right-censored row.
 
-    Takes such an array, two columns (time, 1 for an event and 0 for none), or a structured array of a flag and a time.
+    `y` is such an array, two columns (time; 1 for an event, 0 for censored), or a structured array of a bool and a time.
     """
     fields = getattr(getattr(y, "dtype", None), "names", None)
     if fields is not None:
@@ -24,15 +24,15 @@ def signed_times(y: Any, n_rows: int, name: str) -> np.ndarray:
         flags = np.isin(both[:, 1], (0, 1))
         if not flags.all():
             row = int(np.argmin(flags))
-            raise ValueError(f"the second column of {name} must be 1 (an event) or 0 (none until then); got {both[row, 1]:g} in row {row}")
+            raise ValueError(f"the second column of {name} must be 1 (event) or 0 (censored); got {both[row, 1]:g} in row {row}")
         return _signed(both[:, 0], both[:, 1] == 1, name)
     return check_numbers(y, n_rows, name)
 
 
 def time_bounds(y: Any, n_rows: int, name: str) -> np.ndarray:
-    """(n_rows, 2) float64: between which times the event was; equal where it is known, 0 or infinity where there is no bound.
+    """Return lower and upper bounds of the event time, (n_rows, 2) float64: equal if known, 0 or infinity if unbounded.
 
-    Takes such an array, signed times, or a structured array of a flag and a time.
+    `y` is such an array, signed times, or a structured array of a bool and a time.
     """
     if getattr(getattr(y, "dtype", None), "names", None) is None and shape_of(y)[1:] == (2,):
         bounds = _two_columns(y, n_rows, name)
@@ -49,7 +49,7 @@ def _two_columns(y: Any, n_rows: int, name: str) -> np.ndarray:
     try:
         both = check_array(y, dtype=np.float64, ensure_all_finite=False, input_name=name)
     except ValueError as error:
-        raise ValueError(f"{name} must be made of numbers: {error}") from None
+        raise ValueError(f"{name} must be numeric: {error}") from None
     check_length(both, n_rows, name)
     return both
 
@@ -57,9 +57,7 @@ def _two_columns(y: Any, n_rows: int, name: str) -> np.ndarray:
 def _from_fields(y: np.ndarray, fields: tuple[str, ...], n_rows: int, name: str) -> np.ndarray:
     flags = [field for field in fields if y.dtype[field].kind == "b"]
     if len(fields) != 2 or len(flags) != 1:
-        raise ValueError(
-            f"{name} as a structured array must have two fields, a bool (whether there was an event) and a time; got {y.dtype}"
-        )
+        raise ValueError(f"{name} as a structured array must have two fields, a bool (True for an event) and a time; got {y.dtype}")
     (time,) = (field for field in fields if field != flags[0])
     return _signed(check_numbers(y[time], n_rows, name), y[flags[0]], name)
 
@@ -67,5 +65,5 @@ def _from_fields(y: np.ndarray, fields: tuple[str, ...], n_rows: int, name: str)
 def _signed(time: np.ndarray, event: np.ndarray, name: str) -> np.ndarray:
     if (time < 0).any():
         row = int(np.argmax(time < 0))
-        raise ValueError(f"{name} must have times from 0 on; got {time[row]:g} in row {row}")
+        raise ValueError(f"{name} must have non-negative times; got {time[row]:g} in row {row}")
     return np.where(event, time, -time)

@@ -62,6 +62,23 @@ class Table:
         step = max(1, self.n_rows) if self.readable else ROWS_AT_ONCE
         return [slice(start, min(start + step, self.n_rows)) for start in range(0, self.n_rows, step)]
 
+    def column(self, feature: int) -> np.ndarray:
+        """(n_rows,) values of a feature, read block by block."""
+        return self.sample(None, feature, feature + 1)[:, 0]
+
+    def sample(self, rows: np.ndarray | None, first: int, last: int) -> np.ndarray:
+        """Some of the rows, ascending, of the features [first, last), which lie side by side; None for all. Read block by block."""
+        blocks = []
+        for block in self.row_blocks():
+            x = self.read(block, first, last)
+            if rows is not None:
+                begin, end = np.searchsorted(rows, [block.start, block.stop])
+                x = x[rows[begin:end] - block.start]
+            blocks.append(x)
+        if len(blocks) == 1:
+            return blocks[0]
+        return np.concatenate(blocks) if blocks else np.empty((0, last - first))
+
     def score(self, scorer: kernels.Scorer, first: int, last: int, out: np.ndarray, execution: Execution) -> None:
         """Add the trees [first, last) to raw predictions, (n_rows, n_outputs)."""
         for rows in self.row_blocks():
@@ -127,6 +144,9 @@ class ArrayTable(Table):
             block[block == value] = np.nan
         return block
 
+    def sample(self, rows: np.ndarray | None, first: int, last: int) -> np.ndarray:
+        return self.read(slice(None) if rows is None else rows, first, last)
+
     def match(self, schema: Schema) -> Table:
         if all(kind.name in ("number", "bool") for kind in schema.kinds.values()):
             return self
@@ -164,6 +184,9 @@ class FrameTable(Table):
 
     def read(self, rows: slice | np.ndarray, first: int, last: int) -> np.ndarray:
         return self.arrays[first][rows, None]
+
+    def sample(self, rows: np.ndarray | None, first: int, last: int) -> np.ndarray:
+        return self.arrays[first][slice(None) if rows is None else rows, None]
 
     def match(self, schema: Schema) -> FrameTable:
         order = match_names(self.names, schema.names) if self.names and schema.names else range(schema.n_features)

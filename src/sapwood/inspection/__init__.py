@@ -1,6 +1,6 @@
-"""What a model makes of its features: `partial_dependence`, by averaging predictions or, quicker, from the trees alone (`recursion`).
+"""Partial dependence, by averaging predictions ("brute") or, faster, from the trees alone ("recursion").
 
-`sklearn.inspection.partial_dependence` and `PartialDependenceDisplay` take our estimators too, with both methods.
+`sklearn.inspection.partial_dependence` and `PartialDependenceDisplay` also accept Sapwood estimators, with both methods.
 """
 
 from sapwood.inspection.dependence import Dependence, partial_dependence

@@ -1,4 +1,4 @@
-"""Partial dependence: what is predicted on average where some features have given values and the others are as they are."""
+"""Partial dependence: the average prediction as a function of some features, with the other features unchanged."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ KINDS = ("average", "individual", "both")
 
 @dataclass(frozen=True)
 class Dependence:
-    """What `partial_dependence` found.
+    """Result of `partial_dependence`.
 
     Attributes
     ----------
     features : names of the features
-    values : for each of them, ascending, the values it was given; those of a category are its levels, those of dates datetime64
-    average : (n_outputs, n_values, ...) float64, an axis of values for each feature; None if not asked for
-    individual : (n_outputs, n_rows, n_values, ...) float64: each row's own (ICE); None if not asked for
-    raw : whether these are raw predictions
+    values : grid values of each feature, ascending; levels for a category, datetime64 for dates
+    average : (n_outputs, n_values, ...) float64, with one axis of values per feature; None if not requested
+    individual : (n_outputs, n_rows, n_values, ...) float64, one curve per row (ICE); None if not requested
+    raw : whether the values are raw predictions
     """
 
     features: list[str]
@@ -50,20 +50,21 @@ def partial_dependence(
     grid_resolution: int = 50,
     percentiles: tuple[float, float] = (0.05, 0.95),
 ) -> Dependence:
-    """What a fitted estimator of ours predicts where features have given values.
+    """Compute the partial dependence of a fitted Sapwood estimator on one or more features.
 
     Parameters
     ----------
-    X : table of rows like those of the fit
-        Gives the values to try. "brute" averages over its rows, so some hundreds are enough.
-    features : a column's name or number, or a list of them (one or two make a picture)
-    kind : "average", "individual" (a curve for each row: ICE) or "both"
-    method : "brute" predicts all rows for each value. "recursion" walks the trees once, and lets the counts of training rows stand for the
-        other features: quick, averages of raw predictions only, and a little different where features depend on each other. "auto" is
-        recursion where it can be: for averages, with raw=True or where raw predictions are what is predicted (squared error).
-    raw : whether to average raw predictions (log-odds, logarithms of means) or what they stand for
-    grid_resolution : how many values to try, evenly between the percentiles; all that there are if these are fewer
-    percentiles : of a column, between which to try
+    estimator : fitted Sapwood estimator
+    X : table with the columns of the fit
+        Defines the grid. "brute" averages over its rows; a few hundred are enough.
+    features : name or position of a column, or a list of them (plots take one or two)
+    kind : "average", "individual" (one curve per row: ICE) or "both"
+    method : "brute" predicts all rows of X for each grid point. "recursion" traverses each tree once and weights branches of other features
+        by the number of training rows. It is fast, supports only averages of raw predictions, and differs a little from "brute" if
+        features are correlated. "auto" uses "recursion" if possible: for averages, with raw=True or an identity link (squared error).
+    raw : average raw predictions (log-odds, logarithms of means) instead of predictions
+    grid_resolution : number of grid values, evenly spaced between the percentiles; all distinct values if there are fewer
+    percentiles : lower and upper end of the grid, as fractions between 0 and 1
 
     Examples
     --------
@@ -84,7 +85,7 @@ def partial_dependence(
     chosen = [find_feature(model.schema, one) for one in ([features] if isinstance(features, Name) else features)]
     raw = raw or model.link == "identity"
     if method == "recursion" and (kind != "average" or not raw):
-        raise ValueError("method='recursion' gives averages of raw predictions: kind='average', raw=True; or method='brute'")
+        raise ValueError("method='recursion' supports only averages of raw predictions: use kind='average' and raw=True, or method='brute'")
     rows = np.array(table.dense(slice(0, table.n_rows)), dtype=np.float64)
     kinds = [model.schema.kind(f) for f in chosen]
     grids = [_grid(rows[:, f], kind_of, grid_resolution, percentiles) for f, kind_of in zip(chosen, kinds, strict=True)]
@@ -104,7 +105,7 @@ def partial_dependence(
 
 
 def _predict(model: Any, rows: np.ndarray, features: list[int], point: np.ndarray, raw: bool, execution: Execution) -> np.ndarray:
-    """(n_outputs, n_rows): predictions with the features as they are at a point."""
+    """Predictions with the features set to a grid point, (n_outputs, n_rows)."""
     kept = rows[:, features]
     rows[:, features] = point
     predicted = model.predict_raw(ArrayTable(rows), execution)
@@ -113,12 +114,12 @@ def _predict(model: Any, rows: np.ndarray, features: list[int], point: np.ndarra
 
 
 def find_feature(schema: Any, feature: Name) -> int:
-    """The number of a column, from its name or number."""
+    """Return the position of a column, given its name or position."""
     if schema.names and feature in schema.names:
         return schema.names.index(feature)
     if isinstance(feature, int) and 0 <= feature < schema.n_features:
         return feature
-    raise ValueError(f"feature {feature!r} is unknown; choose a name of a column, or a number from 0 to {schema.n_features - 1}")
+    raise ValueError(f"feature {feature!r} is unknown; choose the name of a column, or a position from 0 to {schema.n_features - 1}")
 
 
 def _grid(column: np.ndarray, kind: Kind, resolution: int, percentiles: tuple[float, float]) -> np.ndarray:
@@ -126,7 +127,7 @@ def _grid(column: np.ndarray, kind: Kind, resolution: int, percentiles: tuple[fl
         return np.arange(len(kind.levels), dtype=np.float64)
     low, high = percentiles
     if not 0 <= low < high <= 1:
-        raise ValueError(f"percentiles must be two numbers from 0 to 1 that rise; got {percentiles}")
+        raise ValueError(f"percentiles must be two increasing numbers between 0 and 1; got {percentiles}")
     if resolution < 2:
         raise ValueError(f"grid_resolution must be at least 2; got {resolution}")
     known = column[~np.isnan(column)]

@@ -1,4 +1,4 @@
-"""What was taken for what: the columns of a table as a small table of text."""
+"""Summary of the columns of a table: kind, values, missing fraction, bins, constraints."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from sapwood.data.tables import Table
 from sapwood.model import Model
 
 LEVELS_SHOWN = 3
-LONGEST = 40  # characters of a cell
+LONGEST = 40  # maximum number of characters in a cell
 COLUMNS_SHOWN = 200
 SPLIT_BY = {NUMBER: "statistic", PARTITION: "sets of levels", ONE_VS_REST: "single levels"}
 
 
 @dataclass(frozen=True)
 class Described:
-    """A column.
+    """Description of one column.
 
     Attributes
     ----------
-    name : of the column, or its position
+    name : name of the column, or its position
     kind : number, bool, datetime, duration or category
-    values : its levels, or the range of its values
-    missing : the share of rows without a value; None if no table was given
-    bins : how many it has in the model, besides the one for missing values; None before the fit
-    constraints : what the parameters say of it
-    features : what the model makes of it, and the bins of each, where that is not just the column
+    values : levels, or range of values
+    missing : fraction of rows without a value; None if no table was given
+    bins : number of bins in the model, without the bin for missing values; None before the fit
+    constraints : parameters that refer to this column
+    features : features that the model derives from the column, with their numbers of bins; empty if the column is used as it is
     """
 
     name: str
@@ -43,7 +43,7 @@ class Described:
 
 
 class Description:
-    """The columns of a table; `str` gives them as text.
+    """Description of all columns of a table; `str` formats it as text.
 
     Attributes
     ----------
@@ -54,13 +54,13 @@ class Description:
         self.columns = columns
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """For a data frame: `pandas.DataFrame(description.to_dicts())`."""
+        """Return one dict per column, e.g. for `pandas.DataFrame(description.to_dicts())`."""
         return [asdict(column) for column in self.columns]
 
     def __str__(self) -> str:
         header = [own.name for own in fields(Described)]
         lines = [header, *([_cell(value) for value in asdict(column).values()] for column in self.columns[:COLUMNS_SHOWN])]
-        if not any(line[-1] for line in lines[1:]):  # features: most tables need no word of them
+        if not any(line[-1] for line in lines[1:]):  # omit the column `features` if it is empty
             lines = [line[:-1] for line in lines]
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         text = [" | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
@@ -73,7 +73,7 @@ class Description:
 
 
 def describe(schema: Schema, table: Table | None, model: Model | None, constraints: list[str]) -> Description:
-    """Describe the columns of a schema, with what a table of them holds, what a model makes of them and what was asked of each."""
+    """Describe the columns of a schema, using a table with these columns, a model and the constraints of each column."""
     columns = []
     n_bins = None if model is None else (np.diff(model.binning.begin) + 1).tolist()
     for f in range(schema.n_features):
@@ -90,7 +90,7 @@ def describe(schema: Schema, table: Table | None, model: Model | None, constrain
 
 
 def _features(model: Model, column: int, n_bins: list[int]) -> str:
-    """The features that a column is made into, with their bins; nothing where it is one itself."""
+    """Text of the features derived from a column, with their numbers of bins; empty if the column is used as it is."""
     texts = []
     for f in range(model.n_features):
         columns = model.encoding.columns_of(f)
@@ -113,7 +113,7 @@ def _levels(kind: Kind) -> str:
 
 
 def _range(kind: Kind, values: np.ndarray) -> str:
-    """The least and the largest value."""
+    """Text of the smallest and the largest value."""
     if not len(values):
         return ""
     ends = [values.min(), values.max()]

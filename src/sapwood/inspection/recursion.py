@@ -1,7 +1,7 @@
 """Partial dependence from the trees alone.
 
-A row goes down each tree. Where a node asks for one of the features in question, it goes where their values say; elsewhere it goes both
-ways, in the shares of the training rows that went there. So no table is needed, and one walk serves all.
+Each grid point traverses each tree once. At a node that splits on one of the given features it follows the split. At other nodes it
+follows both branches, weighted by the fractions of training rows in each. No table is needed.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from sapwood.trees.tree import Tree
 
 
 def recursion_of(model: Model, grid: Any, columns: np.ndarray, of_means: bool) -> np.ndarray:
-    """What `sklearn.inspection` asks for: a grid in the values of the user's table. Where it means to plot means, say that it will not."""
+    """Partial dependence for `sklearn.inspection`, on a grid of values as in the user's table. Warns if the link is not the identity."""
     if of_means and model.link != "identity":
         warnings.warn(
-            f"method='recursion' averages raw predictions: here these are linked to means by {model.link!r}; method='brute' averages means",
+            f"method='recursion' averages raw predictions, before the link {model.link!r}; use method='brute' to average predictions",
             stacklevel=4,
         )
     kinds = [model.schema.kind(c) for c in columns]
@@ -33,7 +33,7 @@ def recursion_of(model: Model, grid: Any, columns: np.ndarray, of_means: bool) -
 
 
 def torn_feature(model: Model, columns: Collection[int]) -> int | None:
-    """A feature made of several columns of which only some are among these: the trees do not tell what to expect of it."""
+    """Return a feature that combines some of these columns with others, or None. Recursion does not support such a feature."""
     for feature in model.encoding.lookups:
         own = model.encoding.columns_of(feature)
         if any(c in columns for c in own) and not all(c in columns for c in own):
@@ -42,7 +42,7 @@ def torn_feature(model: Model, columns: Collection[int]) -> int | None:
 
 
 def expected_raw(model: Model, points: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """(n_outputs, n_points) float64: raw predictions where columns of a table have the values of `points`, (n_points, len(columns))."""
+    """Expected raw predictions, (n_outputs, n_points) float64, with the columns set to `points`, (n_points, len(columns))."""
     at = {int(column): i for i, column in enumerate(columns)}
     if (torn := torn_feature(model, at)) is not None:
         names = ", ".join(model.schema.name(c) for c in model.encoding.columns_of(torn))
@@ -59,12 +59,12 @@ def expected_raw(model: Model, points: np.ndarray, columns: np.ndarray) -> np.nd
 
 
 def _expected_value(tree: Tree, known: dict[int, np.ndarray], by_levels: np.ndarray) -> Any:
-    """(n_outputs of the tree, n_points), or what adds up to it."""
-    share: dict[int, Any] = {0: 1.0}  # of each point that reaches a node: a number while all points have the same
+    """Expected value of a tree, (n_outputs of the tree, n_points) or broadcastable to it."""
+    fraction: dict[int, Any] = {0: 1.0}  # of each point that reaches a node; a scalar while it is equal for all points
     total: Any = 0.0
     part: Any
     for node, feature in enumerate(tree.feature):  # parents come first
-        here = share.pop(node)
+        here = fraction.pop(node)
         if feature < 0:
             total = total + here * tree.value[node].reshape(-1, 1)
             continue
@@ -72,8 +72,8 @@ def _expected_value(tree: Tree, known: dict[int, np.ndarray], by_levels: np.ndar
         if feature in known:
             part = _goes_left(tree, node, known[feature], by_levels[node]).astype(np.float64)
         else:
-            part = _share_of_left(tree.count[left], tree.count[right])
-        share[left], share[right] = here * part, here * (1 - part)
+            part = _left_fraction(tree.count[left], tree.count[right])
+        fraction[left], fraction[right] = here * part, here * (1 - part)
     return total
 
 
@@ -87,6 +87,6 @@ def _goes_left(tree: Tree, node: int, x: np.ndarray, by_levels: bool) -> np.ndar
     return np.where(missing, tree.missing_left[node] != 0, known)
 
 
-def _share_of_left(left: int, right: int) -> float:
-    """Of the training rows; where none came by, half."""
+def _left_fraction(left: int, right: int) -> float:
+    """Fraction of training rows in the left child; 0.5 if both children are empty."""
     return float(left / (left + right)) if left + right else 0.5

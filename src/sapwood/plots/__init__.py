@@ -1,4 +1,4 @@
-"""Pictures of models, with matplotlib (`pip install sapwood[plot]`). Each takes the axes to draw on, or makes some, and returns them."""
+"""Plots of models with matplotlib (`pip install sapwood[plot]`). Each function draws on `ax`, or on new axes, and returns the axes."""
 
 from sapwood.plots.calibration import plot_calibration
 from sapwood.plots.dependence import plot_dependence

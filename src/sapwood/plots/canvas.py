@@ -1,10 +1,10 @@
-"""What the pictures share: axes, colours, names. matplotlib is imported when a picture is made, not before."""
+"""Axes, colours and names for all plots. matplotlib is imported by the first plot, not by `import sapwood`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# Okabe and Ito's colours, which people with any kind of colour vision can tell apart.
+# The colour-blind safe palette of Okabe and Ito.
 BLUE, ORANGE, GREEN, PINK, SKY, RED, YELLOW = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442"
 COLOURS = (BLUE, RED, GREEN, ORANGE, PINK, SKY, YELLOW)
 GREY, FAINT = "#666666", "#D8D8D8"
@@ -16,11 +16,11 @@ def need_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise ImportError("pictures need matplotlib: pip install sapwood[plot]") from None
+        raise ImportError("plots need matplotlib: pip install sapwood[plot]") from None
 
 
 def make_axes(ax: Any, width: float = 6.4, height: float = 4.4, *, whole: bool = False) -> Any:
-    """The axes given, or those of a new figure of that size in inches; `whole`: without room around them."""
+    """Return `ax`, or axes of a new figure with this size in inches. With `whole`, the axes fill the figure."""
     if ax is not None:
         return ax
     need_matplotlib()
@@ -32,7 +32,7 @@ def make_axes(ax: Any, width: float = 6.4, height: float = 4.4, *, whole: bool =
 
 
 def bare(ax: Any, grid: str | None = None) -> None:
-    """No more ink than is needed; a faint grid along an axis."""
+    """Hide the top and right spines, and draw a faint grid along an axis."""
     ax.spines[["top", "right"]].set_visible(False)
     if grid is not None:
         ax.grid(axis=grid, color=FAINT, linewidth=0.6)
@@ -46,12 +46,12 @@ def colour_map(low: str, middle: str, high: str) -> Any:
 
 
 def style(i: int) -> dict[str, Any]:
-    """Of the i-th line: colours repeat with other dashes."""
+    """Return the line style of the i-th line. Colours repeat with other dash patterns."""
     return {"color": COLOURS[i % len(COLOURS)], "linestyle": DASHES[i // len(COLOURS) % len(DASHES)]}
 
 
 def short(name: Any) -> str:
-    """A name that fits beside a picture, and is not read as mathematics."""
+    """Return a name shortened to fit an axis, with `$` escaped."""
     text = " ".join(str(name).split())
     return (text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 10]}…{text[-9:]}").replace("$", r"\$")
 
@@ -61,7 +61,7 @@ def feature_names(schema: Any) -> list[str]:
 
 
 def number(value: float) -> str:
-    """Few digits, and no 1e+03 where 1,234 is as short."""
+    """Format a number with few digits; from 1,000 to 10 million without an exponent."""
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
 
 

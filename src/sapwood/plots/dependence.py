@@ -1,4 +1,4 @@
-"""Partial dependence of one feature or two."""
+"""Partial dependence plots of one or two features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sapwood.inspection import Dependence, partial_dependence
 from sapwood.inspection.dependence import find_feature
 from sapwood.plots.canvas import BLUE, FAINT, GREY, bare, make_axes, short, style
 
-LETTERS_IN_A_ROW = 50  # of labels below an axis
+LETTERS_IN_A_ROW = 50  # total length of tick labels above which they are rotated
 
 
 def plot_dependence(
@@ -26,20 +26,20 @@ def plot_dependence(
     grid_resolution: int | None = None,
     ax: Any = None,
 ) -> Any:
-    """What is predicted on average where one feature, or two, have given values.
+    """Plot the partial dependence on one or two features.
 
-    Of one feature there are faint lines of single rows too (ICE), and ticks for the deciles of its values. Several outputs (classes) have a
-    line each.
+    For one feature, faint lines show single rows (ICE) and ticks mark the deciles of its values. Each output (class) has its own line.
 
     Parameters
     ----------
-    estimator : fitted, of ours
-    X : some hundreds of rows like those of the fit
-    features : a column's name or number, or a pair of them
-    output : of several, the one to show
-    max_lines : how many rows get a line
-    raw : whether to show raw predictions, or what they stand for
-    grid_resolution : how many values to try; 60 of one feature, 25 of each of two
+    estimator : fitted Sapwood estimator
+    X : table with the columns of the fit; a few hundred rows are enough
+    features : name or position of a column, or a pair of them
+    output : the output to plot; None for all
+    max_lines : maximum number of ICE lines
+    raw : plot raw predictions instead of predictions
+    grid_resolution : number of grid values; by default 60 for one feature, 25 for each of two
+    ax : axes to draw on; None for new ones
     """
     pair = not isinstance(features, Name) and len(features) == 2
     model = estimator.model_
@@ -75,12 +75,12 @@ def _draw_lines(ax: Any, found: Dependence, estimator: Any, output: int | None, 
     named = values.dtype == object  # levels of a category
     x = np.arange(len(values)) if named else values
     marker = {"marker": "o", "markersize": 8 if named else 5} if named or len(values) < 12 else {}
-    single = {"linestyle": "none", "marker": "_", "markersize": 14} if named else {}  # nothing lies between two levels
+    single = {"linestyle": "none", "marker": "_", "markersize": 14} if named else {}  # do not connect levels
     if found.individual is not None and max_lines:
         of = found.individual[output or 0]
         some = np.unique(np.linspace(0, len(of) - 1, max_lines).astype(np.intp))
         ax.plot(x, of[some].T, color=GREY, alpha=0.25, linewidth=0.7, zorder=1, **single)
-        ax.plot([], [], color=GREY, alpha=0.6, linewidth=0.7, **single, label=f"single rows ({len(some)} of {len(of)})")
+        ax.plot([], [], color=GREY, alpha=0.6, linewidth=0.7, **single, label=f"individual rows ({len(some)} of {len(of)})")
     outputs = range(len(found.average)) if output is None else [output]
     for i, k in enumerate(outputs):
         label = "average" if len(outputs) == 1 else f"class {estimator.classes_[k]}" if hasattr(estimator, "classes_") else f"output {k}"
@@ -112,7 +112,7 @@ def _draw_pair(ax: Any, found: Dependence, output: int, what: str) -> None:
     assert found.average is not None
     grid = found.average[output]
     axes = [np.arange(len(values)) if values.dtype == object else values for values in found.values]
-    if any(values.dtype == object for values in found.values):  # nothing lies between two levels
+    if any(values.dtype == object for values in found.values):  # do not interpolate between levels
         shown = ax.pcolormesh(axes[0], axes[1], grid.T, shading="nearest", cmap="cividis")
     else:
         shown = ax.contourf(axes[0], axes[1], grid.T, levels=12, cmap="cividis")

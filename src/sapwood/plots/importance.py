@@ -1,4 +1,4 @@
-"""Bars of how much each feature matters."""
+"""Bar plot of feature importances."""
 
 from __future__ import annotations
 
@@ -8,28 +8,30 @@ import numpy as np
 
 from sapwood.plots.canvas import BLUE, GREY, bare, feature_names, make_axes, number
 
-LABELS = {"gain": "share of the total gain of splits, %", "split": "number of splits", "cover": "share of the rows that splits sent on, %"}
+LABELS = {"gain": "% of total split gain", "split": "number of splits", "cover": "% of rows passing through splits"}
 
 
 def plot_importance(estimator: Any, kind: str = "gain", *, importances: Any = None, max_features: int = 20, ax: Any = None) -> Any:
-    """How much each feature matters, the most important first.
+    """Plot feature importances, the most important feature first.
 
     Parameters
     ----------
-    estimator : fitted
+    estimator : fitted Sapwood estimator
     kind : "gain", "split" or "cover": see `estimator.importances`
-    importances : instead, what `sklearn.inspection.permutation_importance` returned (bars get their deviation), or an array
-    max_features : how many to show
+    importances : importances to plot instead: the result of `sklearn.inspection.permutation_importance` (drawn with standard deviations),
+        or an array
+    max_features : maximum number of features to show
+    ax : axes to draw on; None for new ones
     """
     errors = None
     if importances is None:
         values = np.asarray(estimator.importances(kind), dtype=np.float64)
         label = LABELS.get(kind, kind)
-        values = values / values.sum() * 100 if label.endswith("%") and values.any() else values
+        values = values / values.sum() * 100 if label.startswith("%") and values.any() else values
     else:
         values = np.asarray(getattr(importances, "importances_mean", importances), dtype=np.float64)
         errors = getattr(importances, "importances_std", None)
-        label = "importance" if errors is None else "drop of the score when permuted (mean ± deviation)"
+        label = "importance" if errors is None else "decrease in score when permuted (mean ± standard deviation)"
     names = feature_names(estimator.model_.schema)
     if values.shape != (len(names),):
         raise ValueError(f"importances must have one number for each of {len(names)} features; got the shape {values.shape}")

@@ -1,4 +1,4 @@
-"""Scores by round."""
+"""Learning curves: scores by round."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from sapwood.plots.canvas import GREY, bare, check_choice, make_axes, number, st
 
 
 def plot_learning_curves(estimator: Any, metric: str | None = None, *, ax: Any = None) -> Any:
-    """What was measured after each round, on each set that was watched, and the round that prediction uses.
+    """Plot the scores of each evaluation set after each round, and mark the round that predictions use.
 
     Parameters
     ----------
-    estimator : fitted with something to watch: early stopping, X_val or eval_sets
-    metric : one of those measured; the first if None
+    estimator : Sapwood estimator fitted with early stopping, X_val or eval_sets
+    metric : name of the metric; None for the first
+    ax : axes to draw on; None for new ones
     """
     check_is_fitted(estimator)
     measured = {on: of for on, of in estimator.evals_result_.items() if of}
     metrics = list(dict.fromkeys(name for of in measured.values() for name in of))
     if not metrics:
-        raise ValueError("nothing was measured while training: fit with early_stopping=True, X_val and y_val, or eval_sets")
+        raise ValueError("there are no scores to plot: fit with early_stopping=True, X_val and y_val, or eval_sets")
     metric = metrics[0] if metric is None else metric
     check_choice("metric", metric, metrics)
     ax = make_axes(ax)

@@ -1,4 +1,4 @@
-"""What features add to predictions, row by row."""
+"""Summary plot of SHAP values."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ import numpy as np
 from sapwood.data.frames import frame_table, open_frame
 from sapwood.plots.canvas import BLUE, FAINT, GREY, ORANGE, bare, colour_map, make_axes, number, short, style
 
-BINS = 60  # of the horizontal axis, in which points are put above each other
+BINS = 60  # of the horizontal axis; points of a bin are stacked
 
 
 def plot_shap_summary(explanation: Any, *, output: int | None = None, max_features: int = 15, max_rows: int = 2000, ax: Any = None) -> Any:
-    """A point for each row and feature: how much the feature adds to the raw prediction, coloured by the feature's value.
+    """Beeswarm plot: one point per row and feature, at its SHAP value, coloured by the value of the feature.
 
-    Features are ordered by the mean size of what they add. Several outputs have bars of those means instead, unless one is chosen.
+    Features are sorted by mean absolute SHAP value. With several outputs, stacked bars of these means are drawn, unless `output` is given.
 
     Parameters
     ----------
-    explanation : with `values`, `data` and `feature_names`: what `estimator.explain(X)` or an explainer of shap returns
-    output : of several, the one to show
-    max_features, max_rows : how many to show
+    explanation : object with `values`, `data` and `feature_names`, as returned by `estimator.explain(X)` or an explainer of shap
+    output : the output to plot; None for all
+    max_features, max_rows : maximum number of features and rows to show
+    ax : axes to draw on; None for new ones
     """
     values = np.asarray(explanation.values, dtype=np.float64)
     if values.ndim not in (2, 3):
@@ -51,7 +52,7 @@ def plot_shap_summary(explanation: Any, *, output: int | None = None, max_featur
 
 
 def _columns(data: Any, features: np.ndarray, n_rows: int) -> list[np.ndarray]:
-    """The features' values as numbers; NaN where they have no order."""
+    """Values of the features as numbers; NaN for unordered categories."""
     nothing = np.full(n_rows, np.nan)
     if data is None:
         return [nothing] * len(features)
@@ -64,7 +65,7 @@ def _columns(data: Any, features: np.ndarray, n_rows: int) -> list[np.ndarray]:
 
 
 def _ranks(column: np.ndarray) -> np.ndarray:
-    """From 0 to 1 by rank, equal values alike; NaN stays."""
+    """Ranks scaled to [0, 1]. Ties have the same rank; NaN stays NaN."""
     _, place, counts = np.unique(column, return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - (counts + 1) / 2
     n = np.count_nonzero(~np.isnan(column))
@@ -83,17 +84,17 @@ def _draw_points(ax: Any, values: np.ndarray, ranks: list[np.ndarray]) -> None:
         ax.scatter(column[~known], y[~known], s=6, color=GREY, linewidths=0, alpha=0.7, zorder=2)
         ax.scatter(column[known], y[known], s=7, c=rank[known], cmap=colours, vmin=0, vmax=1, linewidths=0, alpha=0.85, zorder=3)
     ax.hlines(np.arange(len(ranks)), low, high, color=FAINT, linewidth=0.5, zorder=0)
-    ax.set_xlabel("added to the raw prediction (in brackets: mean size)")
+    ax.set_xlabel("SHAP value: impact on the raw prediction (in brackets: mean absolute value)")
     from matplotlib.cm import ScalarMappable
 
     bar = ax.figure.colorbar(ScalarMappable(cmap=colours), ax=ax, aspect=50, pad=0.02, ticks=[0, 1])
     bar.ax.set_yticklabels(["low", "high"])
-    bar.set_label("feature's value", labelpad=-14)
+    bar.set_label("feature value", labelpad=-14)
     bar.outline.set_visible(False)
 
 
 def _swarm(bins: np.ndarray, most: int) -> np.ndarray:
-    """Heights of points within their row: those of a bin lie around its middle, in turn above and below."""
+    """Vertical offsets of points: those of a bin alternate above and below the centre line."""
     order = np.argsort(bins, kind="stable")
     first = np.searchsorted(bins[order], bins[order])
     turn = np.empty(len(bins))
@@ -114,5 +115,5 @@ def _draw_bars(ax: Any, size: np.ndarray, names: Any) -> None:
             label=str(names[k]) if names is not None else f"output {k}",
         )
         left += size[:, k]
-    ax.set_xlabel("mean size of what the feature adds to the raw predictions")
+    ax.set_xlabel("mean absolute SHAP value")
     ax.legend(frameon=False, loc="lower right")

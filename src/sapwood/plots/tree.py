@@ -1,4 +1,4 @@
-"""A tree as a picture: the root at the left, a line for each leaf."""
+"""Plot of a single tree: the root at the left, one line per leaf."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from sapwood.data.columns import Kind
 from sapwood.plots.canvas import BLUE, FAINT, GREY, ORANGE, colour_map, feature_names, make_axes, need_matplotlib, number, short
 
 FONT = 8.0  # points
-LINE = 0.36  # inches a leaf
+LINE = 0.36  # inches per leaf
 GAP = 0.62  # inches between columns of nodes, where the branches are
 PAD = 0.07  # inches around a node's text
-MOST_VALUES, MOST_LEVELS = 4, 3  # that are written out
-HEAD = 0.45  # inches for the title and what the picture means
+MOST_VALUES, MOST_LEVELS = 4, 3  # per node
+HEAD = 0.45  # inches for the title and the legend
 
 
 @dataclass
 class Box:
-    """A node's text and place, in inches."""
+    """Text of a node, and its position in inches."""
 
     text: str
     note: str
@@ -30,16 +30,17 @@ class Box:
 
 
 def plot_tree(estimator: Any, tree: int = 0, *, ax: Any = None) -> Any:
-    """One tree of a model.
+    """Plot one tree of a model.
 
-    A node asks for a feature: "yes" goes up, "no" goes down; the line's width is the share of the training rows that went there, and
-    "missing" is written where missing values go. Leaves show their value (what they add to the raw prediction), coloured by sign and size.
-    Axes made here are as large as the tree needs; text shrinks to fit axes that are given.
+    At each node, rows that satisfy the condition follow the upper branch. The line width is the fraction of training rows, and "missing"
+    marks the branch of missing values. Leaves show their value (added to the raw prediction), coloured by sign and size. New axes are as
+    large as the tree needs; on given axes, text shrinks to fit.
 
     Parameters
     ----------
-    estimator : fitted
-    tree : the number of the tree, in order of training; with several outputs they take turns in each round
+    estimator : fitted Sapwood estimator
+    tree : index of the tree in training order; with one tree per output, a round has `n_outputs` consecutive trees
+    ax : axes to draw on; None for new ones
     """
     model = estimator.model_
     if not 0 <= tree < len(model.trees):
@@ -86,7 +87,7 @@ def _boxes(model: Any, tree: Any) -> list[Box]:
 
 
 def question(model: Any, tree: Any, node: int, by_levels: bool) -> str:
-    """What a node asks, in the terms of the table."""
+    """Return the condition of a node, with column names and levels."""
     f, names = int(tree.feature[node]), feature_names(model.schema)
     columns, lookup = model.encoding.columns_of(f), model.encoding.lookups.get(f)
     name = " × ".join(names[c] for c in columns)
@@ -97,7 +98,7 @@ def question(model: Any, tree: Any, node: int, by_levels: bool) -> str:
     if not by_levels:
         return f"{name}, encoded ≤ {number(tree.threshold[node])}"
     chosen = tree.sets[tree.bin[node]]
-    (column,) = columns  # a key is the level's code + 1
+    (column,) = columns  # a key is the code of a level + 1
     keys = [int(key) for key, bin_ in zip(lookup.keys, lookup.values, strict=True) if chosen[int(bin_) >> 5] >> (int(bin_) & 31) & 1]
     levels = [model.schema.kind(column).levels[key - 1] if key else "missing" for key in keys]
     shown = ", ".join(short(level) for level in levels[:MOST_LEVELS])
@@ -105,7 +106,7 @@ def question(model: Any, tree: Any, node: int, by_levels: bool) -> str:
 
 
 def threshold(value: float, kind: Kind) -> str:
-    """A cut point in the feature's own terms."""
+    """Format a threshold in the units of the column."""
     if kind.name == "datetime":
         return str(np.datetime64(int(value), "us").astype("datetime64[s]")).replace("T", " ")
     if kind.name == "duration":
@@ -114,7 +115,7 @@ def threshold(value: float, kind: Kind) -> str:
 
 
 def _place(boxes: list[Box], tree: Any) -> tuple[float, float]:
-    """Put the boxes in columns by depth, leaves a line each; the size of the whole."""
+    """Position the boxes: columns by depth, one line per leaf. Returns width and height in inches."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -125,7 +126,7 @@ def _place(boxes: list[Box], tree: Any) -> tuple[float, float]:
     depth = np.zeros(len(boxes), dtype=np.intp)
     for parent in np.flatnonzero(tree.feature >= 0):
         depth[[tree.left[parent], tree.right[parent]]] = depth[parent] + 1
-    for node, box in enumerate(boxes):  # a leaf's texts stand side by side, those of other nodes above each other
+    for node, box in enumerate(boxes):  # the two texts are side by side in a leaf, stacked in other nodes
         leaf = tree.feature[node] < 0
         box.width = (inches(box.text) + inches(box.note) + 0.12 if leaf else max(inches(box.text), inches(box.note))) + 2 * PAD
     widest = [max(box.width for node, box in enumerate(boxes) if depth[node] == d) for d in range(depth.max() + 1)]
@@ -151,8 +152,10 @@ def _draw_branches(ax: Any, boxes: list[Box], tree: Any, font: float) -> None:
         ax.plot([begin.x + begin.width, turn], [begin.y, begin.y], color=GREY, linewidth=0.8, zorder=1)
         for child, yes in ((tree.left[node], True), (tree.right[node], False)):
             end = boxes[child]
-            share = tree.count[child] / max(tree.count[0], 1)
-            ax.plot([turn, turn, end.x], [begin.y, end.y, end.y], color=GREY, linewidth=0.6 + 3 * share, solid_joinstyle="round", zorder=1)
+            fraction = tree.count[child] / max(tree.count[0], 1)
+            ax.plot(
+                [turn, turn, end.x], [begin.y, end.y, end.y], color=GREY, linewidth=0.6 + 3 * fraction, solid_joinstyle="round", zorder=1
+            )
             if bool(tree.missing_left[node]) == yes:
                 ax.text(turn + 0.04, end.y - 0.03, "missing", fontsize=font * 0.75, color=GREY, va="bottom", style="italic")
 

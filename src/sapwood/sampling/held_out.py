@@ -1,4 +1,4 @@
-"""Rows kept aside: those that scikit-learn would keep."""
+"""Rows held out for early stopping: those that scikit-learn would hold out."""
 
 from __future__ import annotations
 
@@ -8,42 +8,60 @@ from collections.abc import Iterator
 import numpy as np
 from sklearn.utils.extmath import _approximate_mode
 
+from sapwood.data.row_range import RowRange
+from sapwood.runtime.execution import SERIAL, Execution
 
-def hold_out(units: np.ndarray, held: float, strata: np.ndarray | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Split units, ascending numbers, into those to train on and those kept aside, both ascending.
 
-    The same as scikit-learn's `train_test_split` puts there, who also shuffles them and goes through lists: on millions of rows that took
-    seconds, during which nothing could interrupt it.
+def hold_out(
+    units: np.ndarray, held: float, strata: np.ndarray | None, seed: int, execution: Execution = SERIAL
+) -> tuple[np.ndarray, np.ndarray]:
+    """Split units, ascending numbers, into those to train on and those held out, both ascending.
+
+    The result is that of scikit-learn's `train_test_split`, without its shuffling, which takes seconds for millions of rows and cannot be
+    interrupted. Of several partitions each gets its own units of the split of all.
 
     Parameters
     ----------
-    held : the share, below 1, or the number of units to keep aside
-    strata : (n_units,) classes 0, 1, 2, ...; each has its share in both parts
+    held : fraction below 1, or number of units to hold out
+    strata : (n_units,) classes 0, 1, 2, ...; both parts have the same fraction of each
     """
-    n = len(units)
-    n_held = math.ceil(held * n) if held < 1 else int(held)
-    if not 0 < n_held < n:
-        raise ValueError(f"that is {n_held} of {n}: some must be left for both")
+    own = RowRange.of(len(units), execution)
+    n_held = math.ceil(held * own.total) if held < 1 else int(held)
+    if not 0 < n_held < own.total:
+        raise ValueError(f"that is {n_held} of {own.total}: some must be left for both")
     random = np.random.RandomState(seed)
-    chosen = np.zeros(n, dtype=bool)
+    chosen = np.zeros(len(units), dtype=bool)
     if strata is None:
-        chosen[random.permutation(n)[:n_held]] = True
+        chosen[_within(random.permutation(own.total)[:n_held], own)] = True
     else:
-        for own, n_train, n_own in _by_class(strata, n_held, random):
-            chosen[own[random.permutation(len(own))[n_train : n_train + n_own]]] = True
+        for places, stratum, n_train, n_own in _by_class(strata, n_held, random, execution):
+            drawn = random.permutation(stratum.total)[n_train : n_train + n_own]
+            chosen[places[_within(drawn, stratum)]] = True
     return units[~chosen], units[chosen]
 
 
-def _by_class(strata: np.ndarray, n_held: int, random: np.random.RandomState) -> Iterator[tuple[np.ndarray, int, int]]:
-    """The places of each class, and how many of them are trained on and kept aside."""
-    n, counts = len(strata), np.bincount(strata.astype(np.intp))
-    n_classes = np.count_nonzero(counts)
-    if counts[counts > 0].min() < 2:
+def _within(drawn: np.ndarray, own: RowRange) -> np.ndarray:
+    """Positions in a range of those that are drawn from all."""
+    return drawn[(drawn >= own.first) & (drawn < own.first + own.n_rows)] - own.first
+
+
+def _by_class(
+    strata: np.ndarray, n_held: int, random: np.random.RandomState, execution: Execution
+) -> Iterator[tuple[np.ndarray, RowRange, int, int]]:
+    """Of each class its places here, their range among those of all partitions, and how many of all are trained on and held out."""
+    codes = strata.astype(np.intp)
+    n_classes = int(execution.largest(float(codes.max(initial=0)))) + 1
+    here = np.bincount(codes, minlength=n_classes)
+    counts = np.array(execution.collective.gather_objects(here))  # (n_partitions, n_classes)
+    first, totals = counts[: execution.collective.rank].sum(axis=0), counts.sum(axis=0)
+    n, present = int(totals.sum()), np.flatnonzero(totals)
+    if totals[present].min() < 2:
         raise ValueError("a class has one row only, and would be missing in one part")
-    if min(n_held, n - n_held) < n_classes:
-        raise ValueError(f"that is {n_held} of {n}, but each of {n_classes} classes should be in both parts")
-    order = np.argsort(strata.astype(np.uint16 if len(counts) <= 1 << 16 else np.int64), kind="stable")  # few bits are sorted faster
-    counts = counts[counts > 0]
-    n_train = _approximate_mode(counts, n - n_held, random)
-    n_own = _approximate_mode(counts - n_train, n_held, random)
-    yield from zip(np.split(order, np.cumsum(counts)[:-1]), n_train, n_own, strict=True)
+    if min(n_held, n - n_held) < len(present):
+        raise ValueError(f"that is {n_held} of {n}, but each of {len(present)} classes should be in both parts")
+    order = np.argsort(codes.astype(np.uint16 if n_classes <= 1 << 16 else np.int64), kind="stable")  # few bits are sorted faster
+    places = np.split(order, np.cumsum(here)[:-1])
+    n_train = _approximate_mode(totals[present], n - n_held, random)
+    n_own = _approximate_mode(totals[present] - n_train, n_held, random)
+    for k, to_train, to_hold in zip(present, n_train, n_own, strict=True):
+        yield places[k], RowRange(int(here[k]), int(first[k]), int(totals[k])), to_train, to_hold

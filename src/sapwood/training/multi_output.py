@@ -19,6 +19,7 @@ from sapwood.sampling.rows import RowSampler
 from sapwood.training.line_search import Step
 from sapwood.trees.gradients import FixedGradients, GradientScale
 from sapwood.trees.grower import TreeConfig, grow_tree
+from sapwood.trees.growth import Grower
 from sapwood.trees.rules import Rules
 from sapwood.trees.tree import Leaves, Tree
 
@@ -40,7 +41,7 @@ class Fit:
     loss: Loss
     sampler: RowSampler
     mode: Mode
-    workspace: kernels.GrowingTree
+    workspace: Grower
     leaves: Leaves  # of the tree grown last
     step: Step
     seed: int

@@ -84,8 +84,8 @@ class WithoutGrowing(Fit):
         leaves.of_row[:] = of_row
         gradient, hessian = self.leaf_sums([records])
         sums = gradient[:, 0], hessian[:, 0], count
-        nodes = {"left": np.where(tree.feature < 0, -1, tree.left), "right": tree.right}
-        leaves.groups = config.frontier(config.max_leaves).join(nodes, at, sums, lambda sums: config.rules.allows(sums, records.scale))
+        left, frontier = np.where(tree.feature < 0, -1, tree.left), config.frontier(config.max_leaves)
+        leaves.groups = frontier.join(left, tree.right, at, sums, lambda sums: config.rules.allows(sums, records.scale))
         if config.rules.monotonic is not None or config.rules.path_smooth:
             leaves.limits = limits_of(tree, at, sums, records, config.rules)
         tree.value = np.zeros(len(tree.feature))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sapwood.runtime import kernels
+from sapwood.trees.growth import Grower
 
 MASK = (1 << 64) - 1
 BY_TREE, BY_LEVEL, BY_NODE = 0x5851F42D4C957F2D, 0x14057B7EF767814F, 0x9E3779B97F4A7C15  # so that their draws differ
@@ -98,7 +99,7 @@ class TreeFeatures:
         """(n_features,) uint8, 1 for those the root may split on; None for all."""
         return None
 
-    def of_children(self, nodes: list[int], workspace: kernels.GrowingTree) -> np.ndarray | None:
+    def of_children(self, nodes: list[int], grower: Grower) -> np.ndarray | None:
         """(2 * n_nodes, n_features) uint8 for the children of nodes about to be split; None for all."""
         return None
 
@@ -117,9 +118,9 @@ class SomeFeatures(TreeFeatures):
         self.paths.append((0, 0, frozenset()))
         return self._allowed(*self.paths[0])
 
-    def of_children(self, nodes: list[int], workspace: kernels.GrowingTree) -> np.ndarray:
+    def of_children(self, nodes: list[int], grower: Grower) -> np.ndarray:
         out = []
-        for node, feature in zip(nodes, workspace.split_features(nodes), strict=True):
+        for node, feature in zip(nodes, grower.split_features(nodes), strict=True):
             _, depth, path = self.paths[node]
             for side in (1, 2):
                 self.paths.append((2 * node + side, depth + 1, path | {feature}))

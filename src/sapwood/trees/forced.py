@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 
-from sapwood.runtime import kernels
 from sapwood.trees.features import TreeFeatures
 from sapwood.trees.frontier import Frontier
+from sapwood.trees.growth import Grower
 
 
 @dataclass(frozen=True)
@@ -20,14 +20,14 @@ class ForcedSplit:
     left: ForcedSplit | None = None
     right: ForcedSplit | None = None
 
-    def grow(self, workspace: kernels.GrowingTree, frontier: Frontier, features: TreeFeatures) -> None:
+    def grow(self, grower: Grower, frontier: Frontier, features: TreeFeatures) -> None:
         """Split the root and what is below it as told, as far as the frontier has room."""
         waiting: deque[tuple[int, ForcedSplit | None]] = deque([(0, self)])
         while waiting and not frontier.full:
             node, split = waiting.popleft()
-            if split is None or split.bin < 0 or not workspace.force(node, split.feature, split.bin, split.missing_left):
+            if split is None or split.bin < 0 or not grower.force(node, split.feature, split.bin, split.missing_left):
                 continue
             frontier.take(node)
-            first, gains = workspace.advance([node], True, features.of_children([node], workspace))
+            first, gains = grower.advance([node], True, features.of_children([node], grower))
             frontier.add(first, gains)
             waiting.extend([(first, split.left), (first + 1, split.right)])

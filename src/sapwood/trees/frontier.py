@@ -25,10 +25,13 @@ class Frontier:
     def __init__(self, max_leaves: int | None) -> None:
         self.leaves_left = float("inf") if max_leaves is None else max_leaves - 1
 
-    def join(self, nodes: dict[str, np.ndarray], leaves: np.ndarray, sums: Sums, allows: Callable[[Sums], np.ndarray]) -> np.ndarray | None:
+    def join(
+        self, left: np.ndarray, right: np.ndarray, leaves: np.ndarray, sums: Sums, allows: Callable[[Sums], np.ndarray]
+    ) -> np.ndarray | None:
         """(n_leaves,) numbers of groups: leaves of a group have one value. None: each has its own.
 
-        `sums` are those of the leaves; `allows` tells which sums may make a leaf.
+        `left` and `right` are the children of each node, -1 in leaves; `sums` are those of the leaves; `allows` tells which sums may make
+        a leaf.
         """
         return None
 
@@ -140,8 +143,9 @@ class Symmetric(Frontier):
     def full(self) -> bool:
         return self.leaves_left < 2 * self.n_chosen
 
-    def join(self, nodes: dict[str, np.ndarray], leaves: np.ndarray, sums: Sums, allows: Callable[[Sums], np.ndarray]) -> np.ndarray | None:
-        left, right = nodes["left"], nodes["right"]
+    def join(
+        self, left: np.ndarray, right: np.ndarray, leaves: np.ndarray, sums: Sums, allows: Callable[[Sums], np.ndarray]
+    ) -> np.ndarray | None:
         inner = np.flatnonzero(left >= 0)
         whole = tuple(np.zeros(len(left), dtype=part.dtype) for part in sums)
         for all_, part in zip(whole, sums, strict=True):

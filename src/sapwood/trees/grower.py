@@ -1,8 +1,9 @@
-"""The growing loop: gradients in, a tree out. The same for one page in memory, and for many."""
+"""The growing loop: gradients in, a tree out. The same wherever the rows are: see `growth.py`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from sapwood.trees.features import FeaturePolicy
 from sapwood.trees.forced import ForcedSplit
 from sapwood.trees.frontier import Frontier
 from sapwood.trees.gradients import FixedGradients, HistogramFormat
+from sapwood.trees.growth import Grower
 from sapwood.trees.monotonic import MonotonicBounds
 from sapwood.trees.rules import Limits, Rules
 from sapwood.trees.tree import Leaves, Tree
@@ -32,7 +34,7 @@ class TreeConfig:
 
 
 def grow_tree(
-    workspace: kernels.GrowingTree,
+    grower: Grower,
     binning: Binning,
     records: FixedGradients,
     config: TreeConfig,
@@ -46,23 +48,22 @@ def grow_tree(
     the ids of the rows to grow on, ascending; None for all.
     """
     frontier, features, form = config.frontier(config.max_leaves), config.features.tree(key), records.format()
-    start = records.data, form.mode, form.count_bits, form.gradient_shift, form.hessian_shift
-    rules = config.rules.of_tree(form)
-    gain = workspace.start(*start, **rules, max_depth=config.max_depth or 0, key=key, allowed=features.of_root(), sample=sample)
+    histograms = kernels.HistogramFormat(form.mode, form.count_bits, form.gradient_shift, form.hessian_shift)
+    gain = grower.start(records.data, histograms, config.rules.of_tree(form), config.max_depth or 0, key, features.of_root(), sample)
     frontier.add(0, [gain])
     if config.forced is not None:
-        config.forced.grow(workspace, frontier, features)
-    watch = config.watch(workspace, frontier, features, config.rules.monotonic)
+        config.forced.grow(grower, frontier, features)
+    watch = config.watch(grower, frontier, features, config.rules.monotonic)
     while chosen := frontier.choose():
-        first, gains = workspace.advance(chosen, not frontier.full, features.of_children(chosen, workspace))
+        first, gains = grower.advance(chosen, not frontier.full, features.of_children(chosen, grower))
         frontier.add(first, gains)
         watch.after(chosen, first)
     watch.finish()
-    return _finish(workspace, binning, records, form, config, frontier, leaves)
+    return _finish(grower, binning, records, form, config, frontier, leaves)
 
 
 def _finish(
-    workspace: kernels.GrowingTree,
+    grower: Grower,
     binning: Binning,
     records: FixedGradients,
     form: HistogramFormat,
@@ -71,27 +72,29 @@ def _finish(
     leaves: Leaves,
 ) -> Tree:
     """Freeze the nodes into a tree. Leaf values come from the exact sums of the rows' gradients, not from the histograms' rounded ones."""
-    grown, sets = workspace.grown(form.gradient_unit), workspace.sets()
-    at, inner, feature, bin_ = (grown[name] for name in ("leaves", "inner", "feature", "bin"))
-    leaves.hold(at, grown["count"][at], Limits(grown["lower"], grown["upper"], grown["anchor"]))
-    sums = workspace.finish(at, leaves.data, leaves.size)
-    leaves.groups = frontier.join(grown, at, sums, lambda sums: config.rules.allows(sums, records.scale))
-    gradient, hessian, count = (leaves.joined(part) for part in sums)
+    grown, sets = grower.grown(form.gradient_unit), grower.sets()
+    at, inner, feature, bin_, count = grown.leaves, grown.inner, grown.feature, grown.bin, grown.count
+    left, right = grown.left, grown.right
+    leaves.hold(at, count[at], Limits(grown.lower, grown.upper, grown.anchor))
+    gradient, hessian, rows = grower.leaf_sums(at, leaves.data, leaves.size)
+    allows = partial(config.rules.allows, scale=records.scale)
+    leaves.groups = frontier.join(left, right, at, (gradient, hessian, rows), allows)
+    sums = leaves.joined(gradient), leaves.joined(hessian), leaves.joined(rows)
     value, threshold = np.zeros(len(feature)), np.zeros(len(feature))
-    value[at] = config.rules.leaf_steps((gradient, hessian, count), records, leaves.limits) * config.learning_rate
+    value[at] = config.rules.leaf_steps(sums, records, leaves.limits) * config.learning_rate
     threshold[inner] = binning.thresholds(feature[inner], bin_[inner])
     if len(sets):
-        by_levels = np.flatnonzero(grown["by_levels"])
+        by_levels = np.flatnonzero(grown.by_levels)
         threshold[by_levels], bin_[by_levels] = 0, np.arange(len(sets))
     return Tree(
         feature=feature,
         threshold=threshold,
         bin=bin_,
-        left=grown["left"],
-        right=grown["right"],
-        missing_left=grown["missing_left"],
+        left=left,
+        right=right,
+        missing_left=grown.missing_left,
         value=value,
-        gain=grown["gain"],
-        count=grown["count"],
+        gain=grown.gain,
+        count=count,
         sets=sets,
     )

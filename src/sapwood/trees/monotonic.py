@@ -7,6 +7,7 @@ import numpy as np
 from sapwood.runtime import kernels
 from sapwood.trees.features import TreeFeatures
 from sapwood.trees.frontier import Frontier
+from sapwood.trees.growth import Grower
 
 FAR = np.iinfo(np.int64).max
 
@@ -17,8 +18,8 @@ class MonotonicBounds:
     Its life: `after` each batch of splits; `finish` when the tree is grown, before leaves get their values.
     """
 
-    def __init__(self, workspace: kernels.GrowingTree, frontier: Frontier, features: TreeFeatures, monotonic: np.ndarray | None) -> None:
-        self.workspace, self.frontier, self.features = workspace, frontier, features
+    def __init__(self, grower: Grower, frontier: Frontier, features: TreeFeatures, monotonic: np.ndarray | None) -> None:
+        self.grower, self.frontier, self.features = grower, frontier, features
 
     def after(self, nodes: list[int], first: int) -> None:
         """Nodes were split; their children are first, first + 1, ..."""
@@ -35,8 +36,8 @@ class Neighbours(MonotonicBounds):
     neighbours change; their best splits are sought anew within the new bounds.
     """
 
-    def __init__(self, workspace: kernels.GrowingTree, frontier: Frontier, features: TreeFeatures, monotonic: np.ndarray | None) -> None:
-        super().__init__(workspace, frontier, features, monotonic)
+    def __init__(self, grower: Grower, frontier: Frontier, features: TreeFeatures, monotonic: np.ndarray | None) -> None:
+        super().__init__(grower, frontier, features, monotonic)
         assert monotonic is not None
         self.monotonic = monotonic
         n = len(monotonic)
@@ -46,32 +47,32 @@ class Neighbours(MonotonicBounds):
         self.bounds = {0: (-np.inf, np.inf)}
 
     def after(self, nodes: list[int], first: int) -> None:
-        grown = self.workspace.nodes()
+        grown = self.grower.nodes()
         for i, node in enumerate(nodes):
             self._split(node, first + 2 * i, grown)
-        values = grown["step"][self.leaves]
+        values, lower_before, upper_before = grown.step[self.leaves], grown.lower, grown.upper
         lower, upper = self._bounds(values, values)
         new = set(range(first, first + 2 * len(nodes)))
         for leaf, low, high in zip(self.leaves, lower.tolist(), upper.tolist(), strict=True):
             # What a new leaf was searched with: its parent's bounds, and its sibling's value.
-            before = (grown["lower"][leaf], grown["upper"][leaf]) if leaf in new else self.bounds[leaf]
+            before = (lower_before[leaf], upper_before[leaf]) if leaf in new else self.bounds[leaf]
             self.bounds[leaf] = low, high
             if (low, high) != before:
-                self.workspace.limit(leaf, low, high)
-                self.frontier.update(leaf, self.workspace.search_again(leaf, self.features.of_node(leaf)))
+                self.grower.limit(leaf, low, high)
+                self.frontier.update(leaf, self.grower.search_again(leaf, self.features.of_node(leaf)))
 
     def finish(self) -> None:
         """Exact values differ from those so far in the last digits: each stays on its side of the middle."""
-        values = self.workspace.nodes()["step"][self.leaves]
+        values = self.grower.nodes().step[self.leaves]
         middle = (values[:, None] + values[None, :]) / 2
         lower, upper = self._bounds(middle.T, middle)
         for leaf, low, high in zip(self.leaves, lower.tolist(), upper.tolist(), strict=True):
-            self.workspace.limit(leaf, low, high)
+            self.grower.limit(leaf, low, high)
 
-    def _split(self, node: int, left: int, grown: dict[str, np.ndarray]) -> None:
+    def _split(self, node: int, left: int, grown: kernels.NodeColumns) -> None:
         """Replace a leaf's box by those of its children."""
         at = self.leaves.index(node)
-        feature, bin_, missing_left = (grown[name][node] for name in ("feature", "bin", "missing_left"))
+        feature, bin_, missing_left = grown.feature[node], grown.bin[node], grown.missing_left[node]
         self.leaves[at] = left
         self.leaves.append(left + 1)
         self.bounds.pop(node)
@@ -79,8 +80,8 @@ class Neighbours(MonotonicBounds):
         self.high = np.vstack([self.high, self.high[at]])
         self.missing = np.vstack([self.missing, self.missing[at]])
         self.levels = {f: np.vstack([bits, bits[at]]) for f, bits in self.levels.items()}
-        if grown["by_levels"][node]:
-            left_levels = self.workspace.sets()[np.count_nonzero(grown["by_levels"][:node])]
+        if grown.by_levels[node]:
+            left_levels = self.grower.sets()[np.count_nonzero(grown.by_levels[:node])]
             bits = self.levels.setdefault(int(feature), np.full((len(self.leaves), 8), 0xFFFFFFFF, dtype=np.uint32))
             bits[at] &= left_levels
             bits[-1] &= ~left_levels

@@ -9,6 +9,7 @@ import numpy as np
 
 from sapwood.runtime import kernels
 from sapwood.trees.gradients import FixedGradients, GradientScale, HistogramFormat
+from sapwood.trees.growth import Grower
 
 
 @dataclass(frozen=True)
@@ -35,16 +36,15 @@ class Rules:
     category_l2: float = 0.0  # more of it for the children of a split found in that order
     min_level_rows: int = 1  # levels with fewer rows in a node are put in order as one
 
-    def constrain(self, workspace: kernels.GrowingTree, joint: bool, kinds: np.ndarray | None = None) -> None:
-        """Tell a workspace what holds for all its trees; `joint`: one split for all nodes of a level; `kinds`: of features, if any is a
-        category."""
-        workspace.constrain(
+    def constrain(self, grower: Grower, symmetric: bool, kinds: np.ndarray | None = None) -> None:
+        """Set the constraints of all trees; `symmetric`: one split for all nodes of a level; `kinds`: of features, if any is a category."""
+        constraints = kernels.TreeConstraints(
             l1=self.l1,
             max_step=self.max_step,
             smooth=self.path_smooth,
             score_noise=self.score_noise,
             extra=self.extra_trees,
-            joint=joint,
+            symmetric=symmetric,
             neighbours=self.neighbours,
             weights=self.feature_weights,
             monotonic=self.monotonic,
@@ -53,18 +53,19 @@ class Rules:
             category_l2=self.category_l2,
             min_level_rows=self.min_level_rows,
         )
+        grower.constrain(constraints)
 
-    def of_tree(self, form: HistogramFormat) -> dict[str, float | int]:
-        """What a workspace is told for each tree: the units of its histograms differ."""
-        return {
-            "l2": self.l2,
-            "hessian_unit": form.hessian_unit,
-            "min_hessian": self.min_hessian,
-            "min_gain": self.min_gain / form.gradient_unit / form.gradient_unit,
-            "noise": form.noise,
-            "min_count": self.min_samples_leaf,
-            "gradient_unit": form.gradient_unit,
-        }
+    def of_tree(self, form: HistogramFormat) -> kernels.SplitRules:
+        """The rules of one tree, in the units of its histograms."""
+        return kernels.SplitRules(
+            l2=self.l2,
+            hessian_unit=form.hessian_unit,
+            min_hessian=self.min_hessian,
+            min_gain=self.min_gain / form.gradient_unit / form.gradient_unit,
+            noise=form.noise,
+            min_count=self.min_samples_leaf,
+            gradient_unit=form.gradient_unit,
+        )
 
     def allows(self, sums: tuple[np.ndarray, np.ndarray, np.ndarray], scale: GradientScale) -> np.ndarray:
         """Whether nodes with these exact sums may be leaves."""

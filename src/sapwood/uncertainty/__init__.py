@@ -1,7 +1,7 @@
-"""How sure a prediction is: intervals and sets that hold with a chosen probability, and probabilities that are what they say.
+"""Prediction intervals and prediction sets with guaranteed coverage, and calibrated probabilities.
 
-`ConformalRegressor` and `ConformalClassifier` share `conformal` (training and held-out rows) and `scores` (what is learned from those);
-`CalibratedClassifier` maps probabilities by one of the `calibrators`.
+`ConformalRegressor` and `ConformalClassifier` share `conformal` (training and held-out rows) and `scores` (conformity scores of held-out
+rows). `CalibratedClassifier` maps raw predictions to probabilities with one of the `calibrators`.
 """
 
 from sapwood.uncertainty.calibrated import CalibratedClassifier

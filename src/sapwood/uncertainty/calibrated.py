@@ -1,4 +1,4 @@
-"""Probabilities that are what they say."""
+"""Classifier with calibrated probabilities."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from sapwood.uncertainty.saving import SavedWrapper, read_classes
 
 
 class CalibratedClassifier(ClassifierMixin, SavedWrapper, MetaEstimatorMixin, BaseEstimator, in_files=True):
-    """A classifier whose probabilities are corrected by rows it was not trained on.
+    """Classifier whose probabilities are calibrated on rows that it was not trained on.
 
-    Where our estimator stops early, these are the rows that it watches: one set of held-out rows serves both.
+    If a Sapwood estimator uses early stopping, the same held-out rows serve as its validation set and as the calibration set.
 
     Parameters
     ----------
     estimator : classifier, default=None
-        Ours with its defaults if None. A `sklearn.frozen.FrozenEstimator` is not trained again: all rows are held out.
+        `BoostingClassifier()` if None. A `sklearn.frozen.FrozenEstimator` is not refitted: all rows are used for calibration.
     method : "temperature" or "isotonic", default="temperature"
-        "temperature" divides raw predictions by one number: a few hundred rows are enough, and the most probable class stays.
-        "isotonic" is free to bend probabilities any way that keeps their order: it needs some thousand rows.
+        "temperature" divides raw predictions by one number. A few hundred rows are enough, and the predicted class does not change.
+        "isotonic" fits any non-decreasing function of the probabilities. It needs a few thousand rows.
     calibration_size : float or int, default=0.1
-        The share, or the number, of rows held out where none are given.
+        Fraction or number of rows to hold out if `X_cal` is not given.
     random_state : int, RandomState or None, default=None
-        For the choice of rows; None repeats.
+        Seed for the choice of held-out rows; None is a fixed seed.
 
     Attributes
     ----------
     classes_ : (n_classes,) array
-    estimator_ : the trained classifier
-    calibrator_ : Temperature or Isotonic; a Temperature has its `temperature`
+    estimator_ : the fitted classifier
+    calibrator_ : Temperature or Isotonic; a Temperature has the attribute `temperature`
 
     Examples
     --------
@@ -74,20 +74,20 @@ class CalibratedClassifier(ClassifierMixin, SavedWrapper, MetaEstimatorMixin, Ba
     def fit(
         self, X: Any, y: Any, sample_weight: Any = None, *, X_cal: Any = None, y_cal: Any = None, sample_weight_cal: Any = None
     ) -> CalibratedClassifier:
-        """Train, and correct the probabilities.
+        """Fit the classifier, then calibrate its probabilities on held-out rows.
 
         Parameters
         ----------
-        X, y, sample_weight : rows to train on, and to hold some out of
+        X, y, sample_weight : training rows; a part of them is held out unless `X_cal` is given
         X_cal, y_cal, sample_weight_cal : optional
-            The rows to hold out; then all of X are trained on.
+            Calibration rows. If given, all rows of X are used for training.
         """
         self._validate_params()
         if (X_cal is None) != (y_cal is None):
-            raise ValueError("X_cal and y_cal go together: one of them is None")
+            raise ValueError("X_cal and y_cal must be given together; one of them is None")
         frozen = isinstance(self.estimator, FrozenEstimator)
         if frozen and X_cal is not None:
-            raise ValueError("a FrozenEstimator is not trained: all rows given to fit are held out; leave X_cal out")
+            raise ValueError("a FrozenEstimator is not refitted: all rows given to fit are used for calibration; do not pass X_cal")
         train = Sample.check(X, y, sample_weight, check_labels)
         held = train
         if X_cal is not None:
@@ -95,29 +95,29 @@ class CalibratedClassifier(ClassifierMixin, SavedWrapper, MetaEstimatorMixin, Ba
         elif not frozen:
             train, held = hold_out(train, self.calibration_size, train.y, draw_seed(self.random_state))
         estimator = BoostingClassifier() if self.estimator is None else clone(self.estimator)
-        watched = {"X_val": held.X, "y_val": held.y, "sample_weight_val": held.weight} if _stops_early(estimator, train.n_rows) else {}
-        self.estimator_ = train.fit(estimator, **watched)
+        validation = {"X_val": held.X, "y_val": held.y, "sample_weight_val": held.weight} if _stops_early(estimator, train.n_rows) else {}
+        self.estimator_ = train.fit(estimator, **validation)
         self.classes_ = estimator.classes_
         unknown = np.setdiff1d(held.y, self.classes_)
         if len(unknown):
-            raise ValueError(f"held-out rows have classes that the estimator does not know: {unknown.tolist()[:5]}")
+            raise ValueError(f"held-out rows have classes that the estimator was not fitted on: {unknown.tolist()[:5]}")
         note_columns(self, estimator)
         self.calibrator_ = CALIBRATORS[self.method]().fit(self._raw(held.X), np.searchsorted(self.classes_, held.y), held.weight)
         return self
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """(n_rows, n_classes) float64: the probability of each class."""
+        """Return calibrated probabilities of the classes, (n_rows, n_classes) float64."""
         check_is_fitted(self)
         raw = self._raw(X)
         return self.calibrator_.transform(raw) if len(self.classes_) > 1 else np.ones((len(raw), 1))
 
     def predict(self, X: Any) -> np.ndarray:
-        """(n_rows,): the most probable class of each row."""
+        """Return the most probable class of each row, (n_rows,)."""
         proba = self.predict_proba(X)
         return self.classes_[proba.argmax(axis=1)]
 
     def _raw(self, X: Any) -> np.ndarray:
-        """(n_rows, n_outputs): log-odds of the second of two classes, or a column for each."""
+        """Raw predictions, (n_rows, n_outputs): log-odds of the second of two classes, or one column per class."""
         if hasattr(self.estimator_, "decision_function"):
             raw = np.asarray(self.estimator_.decision_function(X), dtype=np.float64)
             return raw[:, None] if raw.ndim == 1 else raw
@@ -140,7 +140,7 @@ class CalibratedClassifier(ClassifierMixin, SavedWrapper, MetaEstimatorMixin, Ba
 
 
 def _stops_early(estimator: Any, n_rows: int) -> bool:
-    """Whether an estimator of ours would keep rows aside to watch."""
+    """Whether a Sapwood estimator would hold out rows for early stopping."""
     if not isinstance(estimator, BaseBoosting) or estimator.boosting == "forest":
         return False
     if estimator.validation_split is not None:

@@ -1,4 +1,4 @@
-"""Maps from what a classifier says to probabilities, learned from held-out rows."""
+"""Maps from raw predictions to calibrated probabilities, fitted on held-out rows."""
 
 from __future__ import annotations
 
@@ -9,41 +9,42 @@ from sklearn.isotonic import IsotonicRegression
 
 from sapwood.runtime import kernels
 
-LEAST, MOST = 1e-3, 1e3  # of the factor that raw predictions are multiplied by
+LEAST, MOST = 1e-3, 1e3  # bounds of the factor that raw predictions are multiplied by
 PRECISION = 1e-12
 
 
 class Calibrator(ABC):
-    """`fit` on the raw predictions of held-out rows, (n_rows, n_outputs), and their classes, 0, 1, ...; then `transform` others'."""
+    """Map from raw predictions, (n_rows, n_outputs), to probabilities. `fit` takes the class numbers 0, 1, ... of held-out rows."""
 
     @abstractmethod
     def fit(self, raw: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> Calibrator: ...
 
     @abstractmethod
     def transform(self, raw: np.ndarray) -> np.ndarray:
-        """(n_rows, n_classes) float64: probabilities."""
+        """Return probabilities, (n_rows, n_classes) float64."""
 
     @abstractmethod
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """What `fit` learned, as a file holds it."""
+        """Return the fitted state as the arrays that a model file stores."""
 
     @classmethod
     @abstractmethod
     def from_arrays(cls, arrays: dict[str, np.ndarray], n_classes: int) -> Calibrator:
-        """What `to_arrays` gave; ValueError if it makes no sense."""
+        """Restore from the arrays of `to_arrays`. Raises ValueError if they are not valid."""
 
 
 class Temperature(Calibrator):
-    """Raw predictions divided by one number, the temperature, so that the log-loss of held-out rows is the least.
+    """Temperature scaling: raw predictions are divided by the temperature that minimises the log-loss of held-out rows.
 
-    In its inverse, a factor f, that loss is convex: its slope is the sum of (expected - true) raw predictions, its curvature that of their
-    variances. Newton's steps, halved bounds where they leave them; the sums are exact, so the order of rows is of no account.
-    (f - 1)^2 / 2 is added, a doubt worth about a row: without it rows that are all right would make every prediction certain.
+    The loss is convex in the inverse temperature f. Its slope is the sum of (expected - true) raw predictions and its curvature the sum of
+    their variances. The minimum is found by Newton's method, with bisection when a step leaves the bracket. Sums are exact, so the result
+    does not depend on the order of rows. The penalty (f - 1)^2 / 2, worth about one row, keeps the temperature above 0 if every held-out
+    row is classified correctly.
     """
 
     def fit(self, raw: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> Temperature:
         raw = _as_classes(raw)
-        raw = raw - raw[np.arange(len(raw)), y][:, None]  # relative to the true class
+        raw = raw - raw[np.arange(len(raw)), y][:, None]  # relative to the raw prediction of the true class
         weight = np.ones(len(raw)) if weight is None else weight
         low, high, factor = LEAST, MOST, 1.0
         while high - low > PRECISION * high:
@@ -76,9 +77,10 @@ class Temperature(Calibrator):
 
 
 class Isotonic(Calibrator):
-    """For each class a rising step function of its probability; then the rows are scaled to a sum of 1.
+    """Isotonic regression of each class's probability; each row is then scaled to sum to 1.
 
-    No step is below or above what n rows can tell (half a row of n): a probability of exactly 0 would be proof.
+    Probabilities stay at least 0.5 / (n + 1) away from 0 and 1, where n is the number of held-out rows: n rows cannot show that an event
+    is impossible.
     """
 
     def fit(self, raw: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> Isotonic:
@@ -105,12 +107,12 @@ class Isotonic(Calibrator):
         own = cls()
         own.steps = [arrays[f"steps_{k}"].copy() for k in range(n_classes if n_classes > 2 else 1)]
         if set(arrays) != set(own.to_arrays()):
-            raise ValueError("there are steps of other classes")
+            raise ValueError("there are steps for other classes")
         for steps in own.steps:
             if steps.dtype != np.float64 or steps.ndim != 2 or len(steps) != 2 or not steps.size:
-                raise ValueError("steps must be points")
+                raise ValueError("steps must have the shape (2, n_points) and be float64")
             if not ((steps >= 0) & (steps <= 1)).all() or (np.diff(steps) < 0).any() or not steps[1, 0] > 0:
-                raise ValueError("steps must rise, from 0 to 1")
+                raise ValueError("steps must be non-decreasing and between 0 and 1")
         return own
 
 
@@ -118,7 +120,7 @@ CALIBRATORS: dict[str, type[Calibrator]] = {"temperature": Temperature, "isotoni
 
 
 def _as_classes(raw: np.ndarray) -> np.ndarray:
-    """(n_rows, n_classes): the log-odds of the second of two classes become a column for each."""
+    """Raw predictions with one column per class, (n_rows, n_classes). With two classes, the first has log-odds 0."""
     return np.column_stack([np.zeros(len(raw)), raw[:, 0]]) if raw.shape[1] == 1 else raw
 
 

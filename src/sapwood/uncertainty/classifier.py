@@ -1,4 +1,4 @@
-"""Prediction sets."""
+"""Conformal classifier: prediction sets."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from sapwood.uncertainty.scores import needed_weight
 
 
 def least_ambiguous(proba: np.ndarray) -> np.ndarray:
-    """One less the probability of each class: sets are the smallest on average, and hard rows may get too small ones."""
+    """LAC score, 1 - probability: the smallest sets on average, but coverage is lower on hard rows."""
     return 1 - proba
 
 
 def cumulative(proba: np.ndarray) -> np.ndarray:
-    """The probability of all likelier classes, and a part of a class's own: sets grow where the estimator is unsure.
+    """APS score: total probability of the more probable classes, plus a random fraction of the class's own probability.
 
-    The part is drawn for each row. Without it, every row of a good classifier would score nearly 1, and sets would be far too large. It is
-    a hash of the row's probabilities, so that the same row has the same set wherever it stands.
+    Sets are larger where the estimator is uncertain. Without the random fraction, nearly all rows of a good classifier would score close
+    to 1 and sets would be far too large. The fraction is a hash of the row's probabilities, so a row has the same set wherever it occurs.
     """
     order = np.argsort(-proba, axis=1, kind="stable")
     falling = np.take_along_axis(proba, order, axis=1)
@@ -38,7 +38,7 @@ def cumulative(proba: np.ndarray) -> np.ndarray:
 
 
 def _draw(proba: np.ndarray) -> np.ndarray:
-    """(n_rows,): a number from 0 to 1 for each row, by a hash of its bits (splitmix64)."""
+    """Pseudo-random numbers in [0, 1), (n_rows,): a hash (splitmix64) of the bits of each row."""
     drawn = np.zeros(len(proba), dtype=np.uint64)
     for column in np.ascontiguousarray(proba.T).view(np.uint64):
         drawn = (drawn ^ column) + np.uint64(0x9E3779B97F4A7C15)
@@ -52,22 +52,22 @@ CONFORMITY = {"lac": least_ambiguous, "aps": cumulative}
 
 
 class ConformalClassifier(ClassifierMixin, BaseConformal, in_files=True):
-    __doc__ = f"""Sets of classes that hold the true one as often as asked, whatever the data and the estimator.
+    __doc__ = f"""Prediction sets that contain the true class with at least the chosen probability, for any data and any estimator.
 
     Parameters
     ----------
     {PARAMETERS}
     conformity : "lac" or "aps", default="lac"
-        "lac" (one less the probability) gives the smallest sets, "aps" (the probability of all likelier classes and a part of its own) sets
-        whose size follows how hard a row is.
+        "lac" (1 - probability) gives the smallest sets on average. "aps" (adaptive prediction sets: cumulative probability of the more
+        probable classes) gives sets whose size follows the difficulty of the row.
 
     Attributes
     ----------
     classes_ : (n_classes,) array
     folds_ : list of Fold
-        Estimators, and the scores of rows they did not see; one for method="split".
+        Fitted estimators with the scores of their held-out rows; one fold for method="split".
     n_held_out_ : int
-        Rows that scores were learned from; those of weight 0 do not count.
+        Number of held-out rows, without those of weight 0.
 
     Examples
     --------
@@ -106,37 +106,37 @@ class ConformalClassifier(ClassifierMixin, BaseConformal, in_files=True):
         self.conformity = conformity
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """(n_rows, n_classes) float64: the estimator's probabilities, averaged over folds."""
+        """Return the probabilities of the estimators, averaged over folds, (n_rows, n_classes) float64."""
         check_is_fitted(self)
         return np.mean([self._probabilities(fold.estimators, X) for fold in self.folds_], axis=0)
 
     def predict(self, X: Any) -> np.ndarray:
-        """(n_rows,): the most probable class."""
+        """Return the most probable class of each row, (n_rows,)."""
         best = self.predict_proba(X).argmax(axis=1)
         return self.classes_[best]
 
     def predict_set(self, X: Any, confidence_level: float | None = None, sample_weight: Any = None) -> np.ndarray:
-        """(n_rows, n_classes) bool: classes that cannot be ruled out, in the order of `classes_`; the most probable one is always there.
+        """Return prediction sets, (n_rows, n_classes) bool, in the order of `classes_`. The most probable class is always in the set.
 
         Parameters
         ----------
         X : new rows
-        confidence_level : another than that of the constructor
-        sample_weight : weights of these rows, where those of the held-out rows say how many of the rows to come are like each of them; the
-            mean of those if None
+        confidence_level : overrides the value of the constructor
+        sample_weight : weights of the new rows, if the held-out rows were weighted to correct for covariate shift; if None, each new row
+            has the mean weight of the held-out rows
         """
         level = self._level(confidence_level)
         proba = [self._probabilities(fold.estimators, X) for fold in self.folds_]
         weight = check_weights(sample_weight, count_rows(X), "sample_weight")
         needed = needed_weight([fold.scores for fold in self.folds_], level, weight)
         score = CONFORMITY[self.conformity]
-        stranger = sum(fold.scores.below(score(p)) for fold, p in zip(self.folds_, proba, strict=True))
-        sets = stranger < needed[:, None]
+        below = sum(fold.scores.below(score(p)) for fold, p in zip(self.folds_, proba, strict=True))
+        sets = below < needed[:, None]
         sets[np.arange(len(sets)), np.mean(proba, axis=0).argmax(axis=1)] = True
         return sets
 
     def _probabilities(self, estimators: list[Any], X: Any) -> np.ndarray:
-        """(n_rows, n_classes): 0 for classes that the estimator did not see."""
+        """Probabilities, (n_rows, n_classes); 0 for classes that the estimator was not fitted on."""
         (estimator,) = estimators
         own = estimator.predict_proba(X)
         proba = np.zeros((len(own), len(self.classes_)))
@@ -156,7 +156,7 @@ class ConformalClassifier(ClassifierMixin, BaseConformal, in_files=True):
             self.classes_ = self.estimator.classes_ if isinstance(self.estimator, FrozenEstimator) else np.unique(y)
         unknown = np.setdiff1d(y, self.classes_)
         if len(unknown):
-            raise ValueError(f"{name} has classes that the estimator does not know: {unknown.tolist()[:5]}")
+            raise ValueError(f"{name} has classes that the estimator was not fitted on: {unknown.tolist()[:5]}")
         return y
 
     def _fitted_parts(self) -> tuple[list[Any], dict[str, np.ndarray], dict[str, Any]]:
@@ -167,7 +167,7 @@ class ConformalClassifier(ClassifierMixin, BaseConformal, in_files=True):
         super()._set_fitted_parts(estimators, arrays, data)
         self.classes_ = read_classes(data)
         if any(len(fold.estimators) != 1 for fold in self.folds_):
-            raise ValueError("a fold has one classifier")
+            raise ValueError("each fold must have one classifier")
         for estimator in estimators:
             if not is_classifier(estimator) or not np.isin(estimator.classes_, self.classes_).all():
                 raise ValueError("the estimators must be classifiers of these classes")

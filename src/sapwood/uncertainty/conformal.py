@@ -1,4 +1,4 @@
-"""What conformal regressors and classifiers share: which rows train, and which are held out to learn scores from."""
+"""Base class of the conformal regressor and classifier: splits rows into training and held-out rows, and computes scores."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from sapwood.uncertainty.saving import SavedWrapper
 from sapwood.uncertainty.scores import Scores
 
 PARAMETERS = """estimator : estimator, default=None
-        What predicts: ours with its defaults if None. A `sklearn.frozen.FrozenEstimator` is not trained again: all rows are held out.
+        A Sapwood estimator with default parameters if None. A `sklearn.frozen.FrozenEstimator` is not refitted: all rows are held out.
     method : "split" or "cv+", default="split"
-        "split" trains once and learns scores from rows held out: the guarantee is exact. "cv+" trains once for each fold and learns from
-        all rows: narrower where rows are few. There the guarantee is weaker than the level (1 - 2 * (1 - level), roughly); what is seen is
-        mostly the level itself or more.
+        "split" trains once and computes scores on held-out rows; coverage is at least the confidence level. "cv+" trains once per fold and
+        computes scores on all rows; results are tighter for small data. The guaranteed coverage of "cv+" is only about
+        1 - 2 * (1 - level), although observed coverage is usually at least the level.
     confidence_level : float, default=0.9
-        How often the truth is to be covered; `predict_*` may ask for another.
+        Minimum probability that the true target is covered. The `predict_*` methods can override it.
     calibration_size : float or int, default=0.25
-        method="split": the share, or the number, of rows held out where none are given.
+        Fraction or number of rows to hold out for method="split" if `X_cal` is not given.
     cv : int or a splitter, default=5
-        method="cv+": folds.
+        Folds for method="cv+".
     random_state : int, RandomState or None, default=None
-        For the choice of rows; None repeats."""
+        Seed for the choice of held-out rows; None is a fixed seed."""
 
 
 @dataclass(frozen=True)
 class Fold:
-    """Estimators that did not see the rows whose scores these are."""
+    """Fitted estimators, and the conformity scores of rows that they were not trained on."""
 
     estimators: list[Any]
     scores: Scores
 
 
 class BaseConformal(SavedWrapper, MetaEstimatorMixin, BaseEstimator):
-    """Life cycle: `_check_targets`, `_train` for each fold, `_score` of its held-out rows; then `folds_` answers for new rows."""
+    """Base class. `fit` calls `_check_targets`, then `_train` and `_score` for each fold; predictions use `folds_`."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
@@ -83,19 +83,19 @@ class BaseConformal(SavedWrapper, MetaEstimatorMixin, BaseEstimator):
         sample_weight_cal: Any = None,
         groups: Any = None,
     ) -> BaseConformal:
-        """Train, and learn from held-out rows how far predictions are off.
+        """Fit the estimators and compute conformity scores on held-out rows.
 
         Parameters
         ----------
-        X, y, sample_weight : rows to train on, and to hold some out of
+        X, y, sample_weight : training rows; a part of them is held out unless `X_cal` is given
         X_cal, y_cal, sample_weight_cal : optional
-            method="split": the rows to hold out; then all of X are trained on. They must be like those to come (exchangeable), and have no
-            part in training: rows that early stopping watched have one.
-        groups : for the splitter `cv`
+            Held-out rows for method="split". If given, all rows of X are used for training. They must be exchangeable with new rows and
+            must not be used in training, nor as the validation set of early stopping.
+        groups : passed to the splitter `cv`
         """
         self._validate_params()
         if isinstance(self.estimator, FrozenEstimator) and (self.method == "cv+" or X_cal is not None):
-            raise ValueError("a FrozenEstimator is not trained: method='split', and no X_cal; all rows given to fit are held out")
+            raise ValueError("a FrozenEstimator is not refitted: use method='split' without X_cal; all rows given to fit are held out")
         sample = Sample.check(X, y, sample_weight, self._check_targets)
         seed = draw_seed(self.random_state)
         fitted = [(self._train(train), held) for train, held in self._parts(sample, (X_cal, y_cal, sample_weight_cal), groups, seed)]
@@ -109,10 +109,10 @@ class BaseConformal(SavedWrapper, MetaEstimatorMixin, BaseEstimator):
         if isinstance(self.estimator, FrozenEstimator):
             return [(sample, sample)]
         if (X_cal is None) != (y_cal is None):
-            raise ValueError("X_cal and y_cal go together: one of them is None")
+            raise ValueError("X_cal and y_cal must be given together; one of them is None")
         if self.method == "cv+":
             if X_cal is not None:
-                raise ValueError("method='cv+' holds out each row in turn: X_cal and y_cal are for method='split'")
+                raise ValueError("method='cv+' cannot be combined with X_cal and y_cal: use method='split'")
             return folds(sample, self.cv, groups, self._strata(sample) is not None, seed)
         if X_cal is not None:
             return [(sample, Sample.check(*given, self._check_targets, "_cal"))]
@@ -127,9 +127,9 @@ class BaseConformal(SavedWrapper, MetaEstimatorMixin, BaseEstimator):
     def _set_fitted_parts(self, estimators: list[Any], arrays: dict[str, np.ndarray], data: dict[str, Any]) -> None:
         sizes = data["folds"]
         if not isinstance(sizes, list) or not sizes or not all(type(n) is int and n > 0 for n in sizes) or sum(sizes) != len(estimators):
-            raise ValueError("folds do not cover the estimators")
+            raise ValueError("the fold sizes do not add up to the number of estimators")
         if len(arrays) != 2 * len(sizes):
-            raise ValueError("there are scores of other folds")
+            raise ValueError("there are scores for other folds")
         ends = np.cumsum(sizes).tolist()
         self.folds_ = [
             Fold(estimators[end - n : end], Scores.of_file(arrays[f"scores_{k}"], arrays[f"weights_{k}"]))
@@ -153,18 +153,18 @@ class BaseConformal(SavedWrapper, MetaEstimatorMixin, BaseEstimator):
 
     @abstractmethod
     def _default(self) -> Any:
-        """The estimator where none is given."""
+        """Return the estimator to use if none is given."""
 
     @abstractmethod
     def _check_targets(self, y: Any, n_rows: int, name: str) -> np.ndarray: ...
 
     @abstractmethod
     def _train(self, sample: Sample) -> list[Any]:
-        """Estimators that answer together."""
+        """Return the fitted estimators of one fold."""
 
     @abstractmethod
     def _score(self, estimators: list[Any], held: Sample) -> np.ndarray:
-        """(n_rows,): the larger, the stranger."""
+        """Return conformity scores, (n_rows,): larger for targets that agree less with the prediction."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

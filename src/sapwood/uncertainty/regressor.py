@@ -1,4 +1,4 @@
-"""Prediction intervals."""
+"""Conformal regressor: prediction intervals."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from sapwood.uncertainty.scores import needed_weight, reach
 
 
 class ConformalRegressor(RegressorMixin, BaseConformal, in_files=True):
-    __doc__ = f"""Prediction intervals that cover the truth as often as asked, whatever the data and the estimator.
+    __doc__ = f"""Prediction intervals that contain the true target with at least the chosen probability, for any data and any estimator.
 
-    An interval is the prediction plus and minus what held-out residuals were. With an estimator of loss="quantile" (its `quantile` is set:
-    one is trained for each end) or one that predicts several quantiles, it is their interval, widened or narrowed by as much as held-out
-    rows need (conformalised quantile regression): then its width follows the features.
+    An interval is the prediction plus and minus a quantile of the absolute residuals of held-out rows. If the estimator has
+    loss="quantile", or predicts several quantiles, the interval between the lowest and highest quantile is widened or narrowed to reach
+    the coverage on held-out rows (conformalized quantile regression), so that its width depends on the features. For a single-quantile
+    estimator, `quantile` is overridden and one estimator is trained for each end.
 
     Parameters
     ----------
@@ -29,9 +30,9 @@ class ConformalRegressor(RegressorMixin, BaseConformal, in_files=True):
     Attributes
     ----------
     folds_ : list of Fold
-        Estimators, and the scores of rows they did not see; one for method="split".
+        Fitted estimators with the scores of their held-out rows; one fold for method="split".
     n_held_out_ : int
-        Rows that scores were learned from; those of weight 0 do not count.
+        Number of held-out rows, without those of weight 0.
 
     Examples
     --------
@@ -44,31 +45,31 @@ class ConformalRegressor(RegressorMixin, BaseConformal, in_files=True):
     """
 
     def predict(self, X: Any) -> np.ndarray:
-        """(n_rows,) float64: the middle of the predictions of each fold, averaged over folds."""
+        """Return the midpoint of the predictions of each fold, averaged over folds, (n_rows,) float64."""
         check_is_fitted(self)
         return np.mean([self._ends(fold.estimators, X).mean(axis=1) for fold in self.folds_], axis=0)
 
     def predict_interval(self, X: Any, confidence_level: float | None = None, sample_weight: Any = None) -> np.ndarray:
-        """(n_rows, 2) float64: where the targets of new rows lie.
+        """Return prediction intervals, (n_rows, 2) float64: lower and upper end.
 
         Parameters
         ----------
         X : new rows
-        confidence_level : another than that of the constructor
-        sample_weight : weights of these rows, where those of the held-out rows say how many of the rows to come are like each of them; the
-            mean of those if None
+        confidence_level : overrides the value of the constructor
+        sample_weight : weights of the new rows, if the held-out rows were weighted to correct for covariate shift; if None, each new row
+            has the mean weight of the held-out rows
         """
         level = self._level(confidence_level)
         scores = [fold.scores for fold in self.folds_]
         ends = np.stack([self._ends(fold.estimators, X) for fold in self.folds_])  # (n_folds, n_rows, 2)
         needed = needed_weight(scores, level, check_weights(sample_weight, count_rows(X), "sample_weight"))
         lower, upper = -reach(scores, -ends[:, :, 0], needed), reach(scores, ends[:, :, 1], needed)
-        crossed = lower > upper  # an empty interval: quantiles narrowed beyond their middle
+        crossed = lower > upper  # the interval was narrowed to less than nothing: use its midpoint
         lower[crossed] = upper[crossed] = (lower[crossed] + upper[crossed]) / 2
         return np.column_stack([lower, upper])
 
     def _ends(self, estimators: list[Any], X: Any) -> np.ndarray:
-        """(n_rows, 2): what is predicted before it is widened; for a single prediction both are the same."""
+        """Lowest and highest prediction of each row before calibration, (n_rows, 2); equal for a single prediction."""
         predicted = np.column_stack([estimator.predict(X) for estimator in estimators])
         return np.column_stack([predicted.min(axis=1), predicted.max(axis=1)])
 

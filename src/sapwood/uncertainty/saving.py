@@ -1,4 +1,4 @@
-"""A wrapper as a file: the files of the estimators within, and what was learned from held-out rows."""
+"""Save and load wrappers: the files of the wrapped estimators, and the state fitted on held-out rows."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sapwood.estimators.saving import DEEPEST, SavedEstimator, read_unfitted, un
 from sapwood.estimators.values import NotData, Unsaved, array_from_data, describe, from_data, to_data
 from sapwood.model import Model, ModelFormatError, disk, file
 
-FROZEN = {"estimator": "frozen"}  # the parameter `estimator`: the first one within, frozen
+FROZEN = {"estimator": "frozen"}  # value of the parameter `estimator`: the first wrapped estimator, frozen
 WRAPPERS: dict[str, type[SavedWrapper]] = {}
 
 
 class SavedWrapper:
-    """What wrappers need to be saved and loaded. A class that has files of its own says so: `class Name(SavedWrapper, in_files=True)`.
+    """Mixin that saves and loads wrappers. A class that appears in files is declared as `class Name(SavedWrapper, in_files=True)`.
 
-    Subclasses write `_fitted_parts`, and `_set_fitted_parts` that takes them back.
+    Subclasses implement `_fitted_parts` and its inverse `_set_fitted_parts`.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
@@ -34,10 +34,10 @@ class SavedWrapper:
             WRAPPERS[cls.__name__] = cls
 
     def save(self, path: disk.Path) -> None:
-        """Write the fitted wrapper, with the estimators in it, to a file that `sapwood.load` reads: data only, nothing that could run.
+        """Write the fitted wrapper and its estimators to a file that `sapwood.load` reads. The file holds data only, no code.
 
-        The estimators must be Sapwood's, and so must be what they start from (`init`). Parameters that are not data (a splitter, a
-        generator) cannot be in the file; a warning names them, and predictions do not need them.
+        The wrapped estimators, and the estimators given as their `init`, must be Sapwood's. Parameters that are not data (a splitter, a
+        random generator) cannot be saved; a warning names them. They are not needed for predictions.
 
         Parameters
         ----------
@@ -46,55 +46,55 @@ class SavedWrapper:
         disk.write(path, self._to_bytes(stacklevel=3))
 
     def to_bytes(self) -> bytes:
-        """What `save` writes."""
+        """Return the bytes that `save` writes."""
         return self._to_bytes(stacklevel=3)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Any:
-        """The wrapper that `to_bytes` wrote. A subclass reads the files of what it is derived from."""
+        """Return the wrapper that `to_bytes` wrote. A subclass also reads the files of its base classes."""
         arrays, about = file.unseal(data)
         if "wrapper" not in about:
-            raise ModelFormatError("it holds no wrapper: use sapwood.load")
+            raise ModelFormatError("the file does not contain a wrapper: use sapwood.load")
         return read_wrapper(arrays, about, {own.__name__: cls for own in cls.__mro__ if own.__name__ in WRAPPERS})
 
     @abstractmethod
     def _fitted_parts(self) -> tuple[list[Any], dict[str, np.ndarray], dict[str, Any]]:
-        """The estimators within, what was learned, and plain data about both."""
+        """Return the wrapped estimators, the fitted arrays and JSON data about both."""
 
     @abstractmethod
     def _set_fitted_parts(self, estimators: list[Any], arrays: dict[str, np.ndarray], data: dict[str, Any]) -> None:
-        """Take what `_fitted_parts` gave; ValueError if it makes no sense."""
+        """Restore what `_fitted_parts` returned. Raises ValueError if it is not valid."""
 
     def _to_bytes(self, stacklevel: int, depth: int = 0) -> bytes:
         check_is_fitted(self)
         estimators, arrays, fitted = self._fitted_parts()
         own = wrapper_data(self)
         if depth >= DEEPEST:
-            raise ValueError(f"more than {DEEPEST} estimators within each other cannot be saved")
+            raise ValueError(f"more than {DEEPEST} nested estimators cannot be saved")
         for number, estimator in enumerate(estimators):
             bare = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
             foreign = _foreign(bare)
             if foreign is not None:
                 raise ValueError(
-                    f"{type(self).__name__} with {describe(foreign)} in it cannot be saved: only estimators of Sapwood can be in its file"
+                    f"{type(self).__name__} containing {describe(foreign)} cannot be saved: the file can hold only estimators of Sapwood"
                 )
             arrays[f"estimator_{number}"] = np.frombuffer(bare._to_bytes(stacklevel + 1, depth + 1), dtype=np.uint8)
         lost = [f"{name}={data['unsaved']}" for name, data in own["parameters"].items() if isinstance(data, dict) and "unsaved" in data]
         if lost:
-            text = f"{', '.join(lost)} cannot be saved: set it again on the loaded wrapper before you fit it again"
+            text = f"{', '.join(lost)} cannot be saved: set it again on the loaded wrapper before refitting"
             warnings.warn(text, UserWarning, stacklevel=stacklevel)
         return file.seal(arrays, {"wrapper": {**own, "fitted": fitted}})
 
 
 def _foreign(estimator: Any) -> Any:
-    """What an estimator is, or starts from, if that is not ours: a fold has one of its own, so it cannot be given again to `load`."""
+    """Return the estimator, or the innermost `init` of it, if it is not Sapwood's. Each fold has its own, so `load` cannot be given it."""
     while isinstance(estimator, SavedEstimator):
         estimator = estimator.init_
     return None if estimator is None or isinstance(estimator, Model | SavedWrapper) else estimator
 
 
 def wrapper_data(wrapper: SavedWrapper) -> dict[str, Any]:
-    """A wrapper without its fit: its class and parameters."""
+    """Return the class name and parameters of a wrapper as JSON data."""
     cls: Any = next(own for own in type(wrapper).__mro__ if WRAPPERS.get(own.__name__) is own)
     return {"class": cls.__name__, "parameters": {name: _parameter(name, getattr(wrapper, name)) for name in cls._get_param_names()}}
 
@@ -113,41 +113,41 @@ def _parameter(name: str, value: Any) -> Any:
 
 
 def read_wrapper(arrays: dict[str, np.ndarray], about: dict[str, Any], classes: dict[str, type] | None = None, depth: int = 0) -> Any:
-    """A wrapper from the parts of its file; ModelFormatError if they make no sense."""
+    """Return the wrapper from the contents of its file. Raises ModelFormatError if they are not valid."""
     data, learned = about["wrapper"], dict(arrays)
     try:
         if not isinstance(data, dict) or not isinstance(data.get("fitted"), dict):
-            raise ValueError("it is not described")
+            raise ValueError("the entry 'wrapper' is incomplete")
         if depth >= DEEPEST:
-            raise ValueError(f"more than {DEEPEST} estimators lie within each other")
+            raise ValueError(f"more than {DEEPEST} estimators are nested")
         estimators: list[Any] = []
         while (own := learned.pop(f"estimator_{len(estimators)}", None)) is not None:
             if own.dtype != np.uint8 or own.ndim != 1:
-                raise ValueError("an estimator is no list of bytes")
+                raise ValueError("an estimator must be a one-dimensional array of bytes")
             estimators.append(read_file(own.copy(), None, depth + 1))
         if not estimators or any(isinstance(estimator, Model) for estimator in estimators):
-            raise ValueError("there is no estimator in it, or only a model")
+            raise ValueError("it contains no estimator, or a model without one")
         wrapper = _read_unfitted(data, WRAPPERS if classes is None else classes, estimators, depth)
         wrapper._set_fitted_parts(estimators, learned, data["fitted"])
     except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
         if isinstance(error, ModelFormatError):
             raise
-        raise ModelFormatError(f"damaged Sapwood model: its wrapper: {error}") from None
+        raise ModelFormatError(f"damaged Sapwood model: invalid wrapper: {error}") from None
     return wrapper
 
 
 def _read_unfitted(data: Any, classes: dict[str, Any], estimators: list[Any], depth: int) -> Any:
     name, given = data.get("class"), data.get("parameters")
     if not isinstance(name, str) or name not in classes:
-        raise ValueError(f"the class {name!r} is unknown, or not the one that is asked for")
+        raise ValueError(f"the class {name!r} is unknown, or not the expected class")
     if not isinstance(given, dict) or depth > DEEPEST:
-        raise ValueError("it has no parameters")
+        raise ValueError("the parameters are missing")
     cls = classes[name]
     values = {key: _read_parameter(key, own, estimators, depth) for key, own in given.items()}
     unknown = set(values) - set(cls._get_param_names())
     if unknown:
         raise ValueError(f"the parameter {min(unknown)[:60]!r} is unknown to this version: upgrade Sapwood")
-    # As `fit` would, so that nothing stands where predictions need something else.
+    # The same checks as in `fit`: predictions rely on valid parameters.
     saved = {key: value for key, value in values.items() if not isinstance(value, Unsaved)}
     validate_parameter_constraints(cls._parameter_constraints, saved, name)
     return cls(**values)
@@ -165,8 +165,8 @@ def _read_parameter(name: str, data: Any, estimators: list[Any], depth: int) -> 
 
 
 def read_classes(data: dict[str, Any]) -> np.ndarray:
-    """(n_classes,), ascending."""
+    """Return the classes, (n_classes,), in ascending order."""
     classes = array_from_data(data["classes"])
     if classes.ndim != 1 or not len(classes) or not np.array_equal(np.unique(classes), classes):
-        raise ValueError("classes must be a list, and ascend")
+        raise ValueError("classes must be a one-dimensional array in ascending order")
     return classes

@@ -1,8 +1,7 @@
-"""Conformity scores: how far held-out rows were from what was predicted for them.
+"""Conformity scores of held-out rows: how far their targets are from the predictions.
 
-A new row is as likely to have any rank among them as another. So, with a probability of at least the confidence level, its score is not
-above the smallest one that ceil(level * (n + 1)) of the n held-out scores do not exceed. With weights, rows count by theirs, and the new
-one by its own: level * (total + new).
+The rank of a new row's score among n held-out scores is uniformly distributed. With at least the probability `level` it is at most the
+k-th smallest held-out score, k = ceil(level * (n + 1)). With weights, k is replaced by the weight level * (total + weight of the new row).
 """
 
 from __future__ import annotations
@@ -13,12 +12,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-CELLS = 1 << 22  # numbers sorted at a time, where several folds are merged
-SLACK = 1 - 1e-12  # so that level * (n + 1) is not above the integer it stands for
+CELLS = 1 << 22  # values sorted at a time when several folds are merged
+SLACK = 1 - 1e-12  # guards against level * (n + 1) being rounded up past an integer
 
 
 class Scores:
-    """The scores of one fold's held-out rows, ascending, and the weight of all up to each."""
+    """Sorted scores of the held-out rows of one fold, with their weights and cumulative weights."""
 
     def __init__(self, values: np.ndarray, weight: np.ndarray | None = None) -> None:
         order = np.argsort(values, kind="stable")
@@ -28,24 +27,24 @@ class Scores:
 
     @classmethod
     def of_file(cls, values: np.ndarray, weight: np.ndarray) -> Scores:
-        """From what a file holds; ValueError if it makes no sense."""
+        """Return scores from the arrays of a file. Raises ValueError if they are not valid."""
         if any(one.dtype != np.float64 or one.ndim != 1 or len(one) != len(values) for one in (values, weight)) or not len(values):
-            raise ValueError("scores and their weights must be lists of numbers, as many of each")
+            raise ValueError("scores and weights must be one-dimensional float64 arrays of the same length")
         if np.isnan(values).any() or not ((weight > 0) & (weight < np.inf)).all():
-            raise ValueError("scores must be numbers, and weights above 0")
+            raise ValueError("scores must not be NaN, and weights must be positive and finite")
         return cls(values, weight)
 
     def below(self, values: np.ndarray) -> np.ndarray:
-        """The weight of the scores below each value."""
+        """Return the total weight of the scores below each value."""
         return np.append(0.0, self.up_to)[np.searchsorted(self.values, values)]
 
     def reaching(self, weight: np.ndarray) -> np.ndarray:
-        """The smallest score that so much weight does not exceed; infinite where there is not so much."""
+        """Return the smallest score whose cumulative weight reaches `weight`; infinity if the total weight is smaller."""
         return np.append(self.values, np.inf)[np.searchsorted(self.up_to, weight)]
 
 
 def needed_weight(folds: Sequence[Scores], level: float, new: np.ndarray | None) -> np.ndarray:
-    """(1,) or (n_new,): the weight of scores that a new row's must not exceed. Without weights for new rows theirs is the mean."""
+    """Return the cumulative weight that the bound must reach, (1,) or (n_new,). If `new` is None, each new row has the mean weight."""
     weight = np.concatenate([fold.weight for fold in folds])
     total = float(weight.sum())
     if new is None:
@@ -54,16 +53,16 @@ def needed_weight(folds: Sequence[Scores], level: float, new: np.ndarray | None)
     if (needed > total).any():
         warnings.warn(
             f"confidence_level={level} needs at least {math.ceil(level / (1 - level) * SLACK)} held-out rows of equal weight; there are "
-            f"{len(weight)}: nothing can be ruled out",
+            f"{len(weight)}, so that intervals are infinite and sets contain all classes",
             stacklevel=3,
         )
     return needed
 
 
 def reach(folds: Sequence[Scores], centres: np.ndarray, needed: np.ndarray) -> np.ndarray:
-    """(n_new,): for each new row the smallest end that centre + score of so much weight does not exceed.
+    """Return the upper bound of each new row, (n_new,): the smallest centre + score whose cumulative weight reaches `needed`.
 
-    `centres`, (n_folds, n_new), are what each fold's estimator predicts. Of one fold this is split conformal prediction, of several CV+.
+    `centres`, (n_folds, n_new), are the predictions of each fold's estimator. One fold is split conformal prediction, several are CV+.
     """
     if len(folds) == 1:
         return centres[0] + folds[0].reaching(needed)
@@ -71,7 +70,7 @@ def reach(folds: Sequence[Scores], centres: np.ndarray, needed: np.ndarray) -> n
     weight = np.concatenate([fold.weight for fold in folds])
     needed = np.broadcast_to(needed, (n_new,))
     reached = np.empty(n_new)
-    all_alike = (weight == weight[0]).all() and (needed == needed[:1]).all()  # then there is no need to sort
+    all_alike = (weight == weight[0]).all() and (needed == needed[:1]).all()  # then a partial sort is enough
     step = max(1, CELLS // n)
     for rows in (slice(a, a + step) for a in range(0, n_new, step)):
         ends = np.concatenate([centre[rows, None] + fold.values for centre, fold in zip(centres, folds, strict=True)], axis=1)
