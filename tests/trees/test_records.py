@@ -66,7 +66,7 @@ class TestFormat:
     def test_sums_fit_their_words(self, constant_hessian, data):
         records = data.draw(record_lists(constant_hessian))
         form = records.format()
-        n = records.n_rows
+        n = records.n_total
         assert n < 1 << form.count_bits
         gradient, _, hessian = records.sums
         if form.mode == NARROW:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL, Execution
 
 
 @dataclass(frozen=True)
 class Queries:
-    """Queries of a data set. The rows of a query are contiguous."""
+    """Queries of a data set, or of one of its partitions. The rows of a query are contiguous, and in one partition.
 
-    begin: np.ndarray  # (n_queries + 1,) int64: first row of each query, then n_rows
+    Attributes
+    ----------
+    begin : (n_queries + 1,) int64: first row of each query, then n_rows
+    first : number of the first query among those of all partitions
+    first_row : id of the first row among those of all partitions
+    """
+
+    begin: np.ndarray
+    first: int = 0
+    first_row: int = 0
 
     @classmethod
     def of(cls, group: Any, qid: Any, n_rows: int, suffix: str = "") -> Queries:
@@ -46,7 +54,7 @@ class Queries:
             raise ValueError(f"{name} must have one entry for each of the {n_rows} rows; got the shape {ids.shape}")
         if ids.dtype.kind == "f" and np.isnan(ids).any():
             raise ValueError(f"{name} contains NaN: the first in row {int(np.argmax(np.isnan(ids)))}")
-        starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+        starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]])[:n_rows])
         _, first, run = np.unique(ids[starts], return_index=True, return_inverse=True)
         again = np.flatnonzero(first[run] != np.arange(len(starts)))
         if len(again):
@@ -56,6 +64,15 @@ class Queries:
                 f"The rows of a query must be contiguous: sort X, y and {name} by np.argsort({name}, kind='stable')"
             )
         return cls(np.append(starts, n_rows).astype(np.int64))
+
+    def located(self, execution: Execution) -> Queries:
+        """The same with the numbers of the first query and row among those of all partitions. Called by every partition."""
+        before = execution.collective.gather_objects((self.n_queries, int(self.begin[-1])))[: execution.collective.rank]
+        return replace(self, first=sum(n for n, _ in before), first_row=sum(n for _, n in before))
+
+    def gathered(self, execution: Execution) -> Queries:
+        """The queries of all partitions."""
+        return self if execution.is_local else Queries(np.concatenate([[0], np.cumsum(execution.gather(self.sizes))]))
 
     @property
     def n_queries(self) -> int:
@@ -91,8 +108,5 @@ class Queries:
         return None if weight is None else self.sums(weight) / self.sizes
 
     def mean(self, of_queries: np.ndarray, weight: np.ndarray | None, execution: Execution = SERIAL) -> float:
-        """Return the mean over queries, weighted by the mean weight of their rows. It does not depend on the order of queries."""
-        weights = self.weights(weight)
-        if weights is None:
-            return kernels.exact_sum(of_queries, execution.n_threads) / self.n_queries
-        return kernels.exact_sum(of_queries * weights, execution.n_threads) / kernels.exact_sum(weights, execution.n_threads)
+        """Return the mean over the queries of all partitions, weighted by the mean weight of their rows; by exact sums."""
+        return execution.exact_mean(of_queries, self.weights(weight))

@@ -16,6 +16,6 @@ class Count(Encoder):
     combines = True
 
     def fit(self, column: Column, targets: Targets) -> list[Encoded]:
-        keys, counts = np.unique(column.keys, return_counts=True)
+        keys, counts = column.counted(targets.execution)
         other = float(counts[0]) if column.is_single and keys[0] == 0 else 0.0
         return [Encoded(Lookup(column.columns, column.n_levels, keys, counts.astype(np.float64), other, NUMBER))]

@@ -24,7 +24,8 @@ class Partition(Encoder):
         self.most: int = min(most, MAX_LEVELS)
 
     def fit(self, column: Column, targets: Targets) -> list[Encoded]:
-        keys, counts = np.unique(column.keys[column.keys > 0], return_counts=True)
+        keys, counts = column.counted(targets.execution)
+        keys, counts = keys[keys > 0], counts[keys > 0]
         codes = np.arange(len(keys))
         if len(keys) > self.most:
             by_count = np.argsort(-counts, kind="stable")

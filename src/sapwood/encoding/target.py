@@ -16,6 +16,8 @@ class Target(Encoder):
     row ids. Rows to be predicted see the mean of all rows. A level that the fit did not see is as good as missing: it has the mean of the
     rows where the level was missing, or of all rows if there were none.
 
+    The permutation goes through the rows of all partitions: each of them gathers their keys and targets.
+
     Parameters
     ----------
     prior : how many rows the mean of all counts for
@@ -31,14 +33,14 @@ class Target(Encoder):
         self.prior, self.n_permutations = prior, n_permutations
 
     def fit(self, column: Column, targets: Targets) -> list[Encoded]:
-        keys, numbers = column.numbered()
-        orders = [targets.order(permutation) for permutation in range(self.n_permutations)]
+        (keys, numbers), everyone = column.numbered(targets.execution), targets.gathered()
+        orders = [everyone.order(permutation) for permutation in range(self.n_permutations)]
         out = []
         for target in range(len(targets)):
             training = np.zeros(targets.n_rows)
             for order in orders:
-                totals, before = targets.sums(target, numbers, len(keys), order)
-                training += self._means(before, targets.means[target]) / self.n_permutations
+                totals, before = everyone.sums(target, numbers, len(keys), order)
+                training += self._means(before[targets.range.own], targets.means[target]) / self.n_permutations
             values = self._means(totals, targets.means[target])
             other = float(values[0]) if column.is_single and keys[0] == 0 else targets.means[target]
             out.append(Encoded(Lookup(column.columns, column.n_levels, keys, values, other, NUMBER), training))

@@ -7,6 +7,7 @@ from scipy.special import log_expit, log_ndtr
 
 from sapwood.data.survival import time_bounds
 from sapwood.losses.base import Loss
+from sapwood.runtime.execution import SERIAL, Execution
 
 NARROW = 1e-4  # intervals of z that are a point, to all intents and purposes
 LOG_ROOT_TWO_PI = 0.91893853320467274
@@ -110,7 +111,7 @@ class AcceleratedFailureTime(Loss):
             row = int(np.argmax(np.isinf(lower)))
             raise ValueError(f"loss='aft' requires finite lower bounds; got y=({lower[row]:g}, {upper[row]:g}) in row {row}")
 
-    def describing(self, y: np.ndarray) -> np.ndarray:
+    def describing(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
         return np.stack([y[:, 0], (y[:, 0] == y[:, 1]).astype(np.float64)])
 
     def loss(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from itertools import chain
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -40,6 +41,10 @@ class Loss:
     4. where `renews_leaves`, `leaf_values(rows)` (`sapwood.losses.LeafRows`) replaces the leaves' Newton steps by the loss's own optimum;
     5. `mean(y, raw, weight)` is what early stopping watches;
     6. `link` names the function that turns raw predictions into what the user asked for.
+
+    The rows of a data set may be split over partitions. A method that is given an `execution` then sees the rows of one of them, maybe
+    none, and all partitions call it at the same time; what it returns is the same for any number of partitions. `loss`, `gradients` and
+    `check_targets` know nothing of that; `leaf_values` is given the rows of all.
 
     Attributes
     ----------
@@ -104,7 +109,7 @@ class Loss:
         """What the user gave as y (or y_val: its name), as an array of a row a target."""
         return check_numbers(y, n_rows, name, several=True)
 
-    def bind(self, queries: Queries | None) -> Loss:
+    def bind(self, queries: Queries | None, execution: Execution = SERIAL) -> Loss:
         """The loss for certain rows: itself, unless it looks at rows together and so must know which."""
         return self
 
@@ -114,7 +119,11 @@ class Loss:
     def check_targets(self, y: np.ndarray) -> None:
         """Raise ValueError where the loss has no meaning for a target."""
 
-    def describing(self, y: np.ndarray) -> np.ndarray:
+    def check_all_targets(self, y: np.ndarray, execution: Execution) -> None:
+        """Raise ValueError where the loss has no meaning for a target of any partition; all partitions raise the same."""
+        execution.raise_together(lambda: self.check_targets(y) if len(y) else None)
+
+    def describing(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
         """(n_targets, n_rows) float64: what the levels of a category are described by, where their means are features."""
         return y[None] if y.ndim == 1 else np.ascontiguousarray(y.T)
 
@@ -130,20 +139,21 @@ class Loss:
         """Whether the loss itself can be computed, not only its derivatives."""
         return any(getattr(type(self), name) is not getattr(Loss, name) for name in ("loss", "weighted_values", "mean"))
 
-    def base_score(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    def base_score(self, y: np.ndarray, weight: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
         """(n_outputs,) float64: the constant raw prediction with the least loss."""
-        guess = np.zeros(self.n_outputs) if self.renews_leaves else self.guess(y, weight)
-        return self.best_shift(y, np.zeros((self.n_outputs, len(y))), weight, guess)
+        guess = np.zeros(self.n_outputs) if self.renews_leaves else self.guess(y, weight, execution)
+        return self.best_shift(y, np.zeros((self.n_outputs, len(y))), weight, guess, execution)
 
     def start(self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
         """(n_outputs,) float64: the constant with the least loss when added to an offset, (n_outputs, n_rows)."""
         if offset is None:
-            return self.base_score(y, weight)
+            return self.base_score(y, weight, execution)
         return self.best_shift(y, offset, weight, np.zeros(self.n_outputs), execution)
 
-    def guess(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
+    def guess(self, y: np.ndarray, weight: np.ndarray | None, execution: Execution) -> np.ndarray:
         """(n_outputs,) float64: where to look first for the best constant."""
-        return np.full(self.n_outputs, raw_of(mean(y, weight), self.link) if y.ndim == 1 and self.n_outputs == 1 else 0.0)
+        by_mean = y.ndim == 1 and self.n_outputs == 1
+        return np.full(self.n_outputs, raw_of(execution.exact_mean(y, weight), self.link) if by_mean else 0.0)
 
     def best_shift(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, start: np.ndarray, execution: Execution = SERIAL
@@ -151,7 +161,7 @@ class Loss:
         """(n_outputs,) float64: what to add to raw predictions for the least loss; by Newton's method, on exact sums."""
         if self.renews_leaves:
             rows = LeafRows(y, raw, weight, np.zeros(len(y), dtype=np.uint32), 1, execution=execution)
-            return np.concatenate([self.leaf_values(replace(rows, output=k)) for k in range(self.n_outputs)])
+            return np.concatenate([self.best_leaf_values(replace(rows, output=k)) for k in range(self.n_outputs)])
         shift = start.astype(np.float64)
         longest = self.max_step
         for _ in range(1 if self.n_outputs == 1 else 30):
@@ -161,7 +171,7 @@ class Loss:
                 def derivatives(x: float, k: int = k) -> tuple[float, float]:
                     shift[k] = x
                     both = self.weighted_gradients(y, raw + shift[:, None], weight, execution)
-                    gradient, hessian = (kernels.exact_sum(part[k], execution.n_threads) for part in both)
+                    gradient, hessian = execution.exact_sums(part[k] for part in both)
                     return gradient, hessian
 
                 shift[k] = newton(derivatives, shift[k], longest)
@@ -198,19 +208,15 @@ class Loss:
         """The fixed-point gradients and hessians of each output, with room for them to grow by a factor."""
         single = self.constant_hessian and weight is None
         for k, (gradient, hessian) in enumerate(zip(*self.weighted_gradients(y, raw, weight, execution), strict=True)):
-            if not hessian.min() >= 0 and not np.isnan(hessian).any():
-                row = int(hessian.argmin())
-                raise ValueError(
-                    f"{type(self).__name__} gave a negative hessian, {hessian[row]:g} in row {row}: where the loss is not convex, let "
-                    "something positive stand in for it (and set exact_hessian = False)"
-                )
-            scale = GradientScale.covering(
-                *self._finite(kernels.array_extent(gradient, hessian, execution.n_threads)), constant_hessian=single, headroom=headroom
-            )
-            out = FixedGradients(self._memory(self.n_outputs, len(y) * scale.record_size)[k], len(y), scale)
+            extent = kernels.array_extent(gradient, hessian, execution.n_threads)
+            *extent, below_zero = execution.max(np.array([*extent, -hessian.min(initial=0.0)])).tolist()
+            if below_zero > 0:
+                self._refuse_negative(hessian, execution)
+            scale = GradientScale.covering(*self._finite(extent), constant_hessian=single, headroom=headroom)
+            data = self._memory(self.n_outputs, len(y) * scale.record_size)[k]
             given = gradient, None if single else hessian
-            out.sums = kernels.array_records(*given, scale.gradient, scale.hessian, out.data, execution.n_threads)
-            yield out
+            sums = kernels.array_records(*given, scale.gradient, scale.hessian, data, execution.n_threads)
+            yield FixedGradients.of(data, scale, sums, execution)
 
     def _memory(self, n_outputs: int, size: int) -> np.ndarray:
         """(n_outputs, size) uint8, the same every round: a fresh one would cost the system its pages each time."""
@@ -218,32 +224,47 @@ class Loss:
             self._kept = np.empty((n_outputs, size), dtype=np.uint8)
         return self._kept
 
-    def _finite(self, extent: tuple[float, float]) -> tuple[float, float]:
+    def _finite(self, extent: Sequence[float]) -> tuple[float, float]:
+        """The largest |gradient| and hessian of all partitions, as they are."""
         if not np.isfinite(extent).all():
             raise FloatingPointError(
                 f"loss={self.name!r} has no finite gradient any more: the target or sample_weight is too large, or learning_rate too high"
             )
-        return extent
+        return extent[0], extent[1]
+
+    def _refuse_negative(self, hessian: np.ndarray, execution: Execution) -> NoReturn:
+        first = execution.first_row(len(hessian))
+        own = [(float(hessian.min()), first + int(hessian.argmin()))] if len(hessian) else []
+        value, row = min(chain(*execution.collective.gather_objects(own)))
+        raise ValueError(
+            f"{type(self).__name__} gave a negative hessian, {value:g} in row {row}: where the loss is not convex, let "
+            "something positive stand in for it (and set exact_hessian = False)"
+        )
 
     def leaf_values(self, rows: LeafRows) -> np.ndarray:
-        """(n_leaves,) float64: the best step of each leaf for one of the outputs, where `renews_leaves`."""
+        """(n_leaves,) float64: the best step of each leaf for one of the outputs, where `renews_leaves`; `rows` are those of all
+        partitions."""
         raise TypeError(f"{type(self).__name__} does not renew leaves")
 
+    def best_leaf_values(self, rows: LeafRows) -> np.ndarray:
+        """The same from the rows of this partition."""
+        return self.leaf_values(rows.gathered())
+
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
-        """The weighted mean loss."""
+        """The weighted mean loss of all partitions."""
         values = self.weighted_values(y, raw, weight, execution)
-        total = float(len(y)) if weight is None else kernels.exact_sum(weight, execution.n_threads)
-        return kernels.exact_sum(values, execution.n_threads) / total
+        if weight is None:
+            return execution.exact_sum(values) / execution.total(len(y))
+        loss, total = execution.exact_sums([values, weight])
+        return loss / total
 
     def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if not name.startswith("_kept")}
 
 
-def mean(y: np.ndarray, weight: np.ndarray | None) -> float:
-    """The weighted mean, by a sum that does not depend on the order of rows."""
-    if weight is None:
-        return kernels.exact_sum(y) / len(y)
-    return kernels.exact_sum(y * weight) / kernels.exact_sum(weight)
+def largest_weight(weight: np.ndarray | None, execution: Execution) -> float:
+    """The largest weight of all partitions."""
+    return 1.0 if weight is None else execution.largest(float(weight.max(initial=0.0)))
 
 
 def raw_of(value: float, link: str) -> float:

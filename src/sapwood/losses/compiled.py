@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from sapwood.losses.base import Loss, mean, raw_of
+from sapwood.losses.base import Loss, largest_weight
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL, Execution
 from sapwood.trees.gradients import FixedGradients, GradientScale
@@ -37,24 +37,25 @@ class CompiledLoss(Loss):
         gradients, hessians = self.weighted_gradients(y, raw[None], None, SERIAL)
         return gradients[0], hessians[0]
 
-    def base_score(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-        return np.array([raw_of(mean(y, weight), self.link)]) if self.best_is_mean else super().base_score(y, weight)
+    def base_score(self, y: np.ndarray, weight: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
+        return self.guess(y, weight, execution) if self.best_is_mean else super().base_score(y, weight, execution)
 
     def records(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution, headroom: float = 1.0
     ) -> Iterator[FixedGradients]:
         single = self.constant_hessian and weight is None
         scale = GradientScale.covering(*self._extent(y, raw[0], weight, execution), constant_hessian=single, headroom=headroom)
-        out = FixedGradients(self._memory(1, len(y) * scale.record_size)[0], len(y), scale)
-        to = scale.gradient, scale.hessian, out.data
-        out.sums = kernels.loss_records(self.kind, y, raw[0], weight, *to, execution.n_threads, self.parameter)
-        yield out
+        data = self._memory(1, len(y) * scale.record_size)[0]
+        to = scale.gradient, scale.hessian, data
+        sums = kernels.loss_records(self.kind, y, raw[0], weight, *to, execution.n_threads, self.parameter)
+        yield FixedGradients.of(data, scale, sums, execution)
 
     def _extent(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> tuple[float, float]:
         if self.bounds is not None:
-            most = 1.0 if weight is None else float(weight.max())
+            most = largest_weight(weight, execution)
             return self.bounds[0] * most, self.bounds[1] * most
-        return self._finite(kernels.loss_extent(self.kind, y, raw, weight, execution.n_threads, self.parameter))
+        extent = kernels.loss_extent(self.kind, y, raw, weight, execution.n_threads, self.parameter)
+        return self._finite(execution.max(np.array(extent)).tolist())
 
     def weighted_gradients(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution

@@ -1,8 +1,8 @@
-"""What a loss sees where it finds the values of leaves itself."""
+"""Rows of leaves whose values a loss finds itself."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,7 +21,7 @@ class LeafRows:
     leaf : (n_rows,) unsigned integers: the leaf of each row
     n_leaves : how many there are; the value of one without rows is 0
     output : the one whose values are sought
-    execution : how many a kernel may use
+    execution : threads that a kernel may use, and the partitions that hold other rows of the leaves
     """
 
     y: np.ndarray
@@ -31,3 +31,17 @@ class LeafRows:
     n_leaves: int
     output: int = 0
     execution: Execution = SERIAL
+
+    def gathered(self) -> LeafRows:
+        """The rows of all partitions."""
+        if self.execution.is_local:
+            return self
+        gather = self.execution.gather
+        return replace(
+            self,
+            y=gather(self.y),
+            raw=np.stack([gather(of_output) for of_output in self.raw]),
+            weight=None if self.weight is None else gather(self.weight),
+            leaf=gather(self.leaf),
+            execution=Execution(self.execution.n_threads),
+        )

@@ -8,7 +8,7 @@ import numpy as np
 from sapwood.data.checks import check_numbers
 from sapwood.losses.multi_output import MultiOutputLoss, OutputTargets
 from sapwood.losses.quantile import QuantileLoss
-from sapwood.runtime.execution import Execution
+from sapwood.runtime.execution import SERIAL, Execution
 
 
 class MultiQuantileLoss(MultiOutputLoss):
@@ -27,15 +27,15 @@ class MultiQuantileLoss(MultiOutputLoss):
     def read_targets(self, y: Any, n_rows: int, name: str) -> np.ndarray:
         return check_numbers(y, n_rows, name)
 
-    def describing(self, y: np.ndarray) -> np.ndarray:
+    def describing(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
         return y[None]
 
-    def check_targets(self, y: np.ndarray) -> None:
-        self.parts[0].check_targets(y)
+    def check_all_targets(self, y: np.ndarray, execution: Execution) -> None:
+        self.parts[0].check_all_targets(y, execution)
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
         """The mean over quantiles of each one's mean loss, as they are predicted."""
         return super().mean(y, np.sort(raw, axis=0), weight, execution)
 
-    def _split(self, y: np.ndarray, weight: np.ndarray | None) -> list[OutputTargets]:
+    def _split(self, y: np.ndarray, weight: np.ndarray | None, execution: Execution) -> list[OutputTargets]:
         return [OutputTargets(y, weight)] * self.n_outputs

@@ -23,12 +23,12 @@ class MultiLabelLoss(Loss):
     def has_values(self) -> bool:
         return self.parts[0].has_values
 
-    def base_score(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-        return np.concatenate([part.base_score(column, weight) for part, column in self._columns(y)])
+    def base_score(self, y: np.ndarray, weight: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
+        return np.concatenate([part.base_score(column, weight, execution) for part, column in self._columns(y)])
 
     def start(self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
         if offset is None:
-            return self.base_score(y, weight)
+            return self.base_score(y, weight, execution)
         return np.concatenate(
             [part.start(column, weight, offset[k : k + 1], execution) for k, (part, column) in enumerate(self._columns(y))]
         )

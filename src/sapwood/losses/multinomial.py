@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sapwood.losses.base import EPSILON, Loss, mean
+from sapwood.losses.base import EPSILON, Loss, largest_weight
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL, Execution
 from sapwood.trees.gradients import FixedGradients, GradientScale
@@ -28,45 +28,49 @@ class MultinomialLogLoss(Loss):
         """(n_outputs, n_rows): what part of each row belongs to each class."""
         return (y == np.arange(self.n_outputs)[:, None]).astype(np.float64)
 
-    def describing(self, y: np.ndarray) -> np.ndarray:
+    def describing(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
         shares = self.shares(y)
-        return shares[np.sort(np.argsort(-shares.sum(axis=1), kind="stable")[:DESCRIBING])]
+        if self.n_outputs <= DESCRIBING:
+            return shares
+        sums = np.array(execution.exact_sums(np.ascontiguousarray(part) for part in shares))
+        return shares[np.sort(np.argsort(-sums, kind="stable")[:DESCRIBING])]
 
-    def base_score(self, y: np.ndarray, weight: np.ndarray | None) -> np.ndarray:
-        logs = [math.log(share) for share in self._means(self.shares(y), weight)]
+    def base_score(self, y: np.ndarray, weight: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
+        logs = [math.log(share) for share in self._means(self.shares(y), weight, execution)]
         return np.array(logs) - math.fsum(logs) / self.n_outputs
 
     def best_shift(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, start: np.ndarray, execution: Execution = SERIAL
     ) -> np.ndarray:
         """By iterative scaling: each class is raised by as much as it is too rare."""
-        wanted = self._means(self.shares(y), weight)
+        wanted = self._means(self.shares(y), weight, execution)
         shift = start.astype(np.float64)
         for _ in range(MOST_TURNS):
-            found = self._means(probabilities(raw + shift[:, None], execution), weight)
+            found = self._means(probabilities(raw + shift[:, None], execution), weight, execution)
             step = np.array([math.log(a / b) for a, b in zip(wanted, found, strict=True)])
             shift += step
             if np.abs(step).max() < CLOSE:
                 break
         return shift - math.fsum(shift) / self.n_outputs
 
-    def _means(self, shares: np.ndarray, weight: np.ndarray | None) -> list[float]:
-        return [min(max(mean(part, weight), EPSILON), 1 - EPSILON) for part in np.ascontiguousarray(shares)]
+    def _means(self, shares: np.ndarray, weight: np.ndarray | None, execution: Execution) -> list[float]:
+        return [min(max(mean, EPSILON), 1 - EPSILON) for mean in execution.exact_means(list(np.ascontiguousarray(shares)), weight)]
 
     def records(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution, headroom: float = 1.0
     ) -> Iterator[FixedGradients]:
-        most = 1.0 if weight is None else float(weight.max())
+        most = largest_weight(weight, execution)
         scale = GradientScale.covering(self.bounds[0] * most, self.bounds[1] * most, headroom=headroom)
         planes = self._memory(self.n_outputs, len(y) * scale.record_size)
-        parts = []
+        sums = np.zeros((self.n_outputs, 3), dtype=object)  # of Python's own integers
         step = max(1, AT_ONCE // self.n_outputs)
         for first in range(0, len(y), step):
             last = min(len(y), first + step)
-            parts.append(kernels.softmax_records(y, raw, weight, scale.gradient, scale.hessian, planes, first, last, execution.n_threads))
-        sums = np.array(parts, dtype=object).sum(axis=0)  # of Python's own integers
-        for data, output_sums in zip(planes, sums, strict=True):
-            yield FixedGradients(data, len(y), scale, tuple(output_sums))
+            part = kernels.softmax_records(y, raw, weight, scale.gradient, scale.hessian, planes, first, last, execution.n_threads)
+            sums += np.array(part, dtype=object)
+        n_total, *totals = execution.totals((len(y), *sums.ravel()))
+        for k, data in enumerate(planes):
+            yield FixedGradients(data, n_total, scale, (totals[3 * k], totals[3 * k + 1], totals[3 * k + 2]))
 
     def loss(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
         return self.weighted_values(y, np.ascontiguousarray(raw.T), None, SERIAL)

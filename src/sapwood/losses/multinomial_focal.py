@@ -7,7 +7,7 @@ import numpy as np
 from sapwood.losses.base import EPSILON, Loss
 from sapwood.losses.multinomial import MultinomialLogLoss, probabilities
 from sapwood.runtime import kernels
-from sapwood.runtime.execution import SERIAL
+from sapwood.runtime.execution import SERIAL, Execution
 
 
 class MultinomialFocal(Loss):
@@ -28,8 +28,8 @@ class MultinomialFocal(Loss):
         super().__init__(n_outputs)
         self.focal_gamma = focal_gamma
 
-    def describing(self, y: np.ndarray) -> np.ndarray:
-        return MultinomialLogLoss(self.n_outputs).describing(y)
+    def describing(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
+        return MultinomialLogLoss(self.n_outputs).describing(y, execution)
 
     def loss(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
         nll = np.empty(len(y))  # -log(t), also where t is all but zero

@@ -1,6 +1,8 @@
 import numpy as np
 
+from sapwood.losses.amounts import check_amounts
 from sapwood.losses.compiled import CompiledLoss
+from sapwood.runtime.execution import SERIAL, Execution
 
 
 class Poisson(CompiledLoss):
@@ -13,6 +15,7 @@ class Poisson(CompiledLoss):
     best_is_mean = True
 
     def check_targets(self, y: np.ndarray) -> None:
-        if (y < 0).any() or not (y > 0).any():
-            row = int(np.argmin(y))
-            raise ValueError(f"loss='poisson' requires non-negative y and sum(y) > 0; got y={y[row]:g} in row {row} and sum(y)={y.sum():g}")
+        check_amounts(self.name, y, SERIAL)
+
+    def check_all_targets(self, y: np.ndarray, execution: Execution) -> None:
+        check_amounts(self.name, y, execution)

@@ -44,11 +44,11 @@ class RankingLoss(Loss):
         self.label_gain = label_gain
         self._floats: np.ndarray | None = None
 
-    def bind(self, queries: Queries | None) -> RankingLoss:
+    def bind(self, queries: Queries | None, execution: Execution = SERIAL) -> RankingLoss:
         if queries is None:
             raise ValueError(f"loss={self.name!r} needs to know the queries of its rows")
         bound = copy.copy(self)
-        bound.queries, bound._kept, bound._floats, bound._known = queries, None, None, None
+        bound.queries, bound._kept, bound._floats, bound._known = queries.located(execution), None, None, None
         return bound
 
     def check_targets(self, y: np.ndarray) -> None:
@@ -66,7 +66,8 @@ class RankingLoss(Loss):
             self._floats = np.empty((2, 1, len(y)))
         gradient, hessian = self._floats
         gain, unit = self._gains(y, execution)
-        self._finite(self._gradients(RankedRows(gain, raw[0], weight, self.queries.begin, unit), (gradient[0], hessian[0]), execution))
+        rows = RankedRows(gain, raw[0], weight, self.queries.begin, unit)
+        self._finite(execution.max(np.array(self._gradients(rows, (gradient[0], hessian[0]), execution))).tolist())
         return gradient, hessian
 
     def _gradients(self, rows: RankedRows, out: tuple[np.ndarray, np.ndarray], execution: Execution) -> tuple[float, float]:
@@ -129,15 +130,15 @@ class Pairwise(RankingLoss):
     name = "pairwise"
 
     def _prepare(self, y: np.ndarray, execution: Execution) -> tuple[np.ndarray, np.ndarray]:
-        _, level = np.unique(y, return_inverse=True)
-        counts = np.bincount(self.queries.of_row * (level.max() + 1) + level, minlength=self.queries.n_queries * (level.max() + 1))
-        same = (counts.reshape(self.queries.n_queries, -1).astype(np.float64) ** 2).sum(axis=1)
+        levels, level = np.unique(y, return_inverse=True)
+        counts = np.bincount(self.queries.of_row * len(levels) + level, minlength=self.queries.n_queries * len(levels))
+        same = (counts.reshape(self.queries.n_queries, len(levels)).astype(np.float64) ** 2).sum(axis=1)
         sizes = self.queries.sizes.astype(np.float64)
         n_pairs = (sizes**2 - same) / 2
         return y, np.divide(sizes, n_pairs, out=np.zeros(len(sizes)), where=n_pairs > 0)
 
     def _gradients(self, rows: RankedRows, out: tuple[np.ndarray, np.ndarray], execution: Execution) -> tuple[float, float]:
-        return kernels.pair_gradients(PAIRWISE, *rows, len(rows.raw), 1.0, False, *out, execution.n_threads)
+        return kernels.pair_gradients(PAIRWISE, *rows, measures.ALL_RANKS, 1.0, False, *out, execution.n_threads)
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
         gain, unit = self._gains(y, execution)
@@ -157,7 +158,7 @@ class ListwiseNdcg(RankingLoss):
         self._key = key
 
     def _gradients(self, rows: RankedRows, out: tuple[np.ndarray, np.ndarray], execution: Execution) -> tuple[float, float]:
-        target = rows.gain + 1.0 - kernels.hash_rows(len(rows.gain), self._key) * 2.0**-32
+        target = rows.gain + 1.0 - kernels.hash_rows(len(rows.gain), self._key, self.queries.first_row) * 2.0**-32
         return kernels.listwise_gradients(*rows._replace(gain=target), *out, execution.n_threads)
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:

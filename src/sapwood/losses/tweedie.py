@@ -2,7 +2,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from sapwood.losses.amounts import check_amounts
 from sapwood.losses.compiled import CompiledLoss
+from sapwood.runtime.execution import SERIAL, Execution
 
 
 class Tweedie(CompiledLoss):
@@ -24,6 +26,7 @@ class Tweedie(CompiledLoss):
         self.tweedie_power = tweedie_power
 
     def check_targets(self, y: np.ndarray) -> None:
-        if (y < 0).any() or not (y > 0).any():
-            row = int(np.argmin(y))
-            raise ValueError(f"loss='tweedie' requires non-negative y and sum(y) > 0; got y={y[row]:g} in row {row} and sum(y)={y.sum():g}")
+        check_amounts(self.name, y, SERIAL)
+
+    def check_all_targets(self, y: np.ndarray, execution: Execution) -> None:
+        check_amounts(self.name, y, execution)

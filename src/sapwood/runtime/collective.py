@@ -63,10 +63,10 @@ class ThreadCollective(Collective):
         return self._reduce(values, np.concatenate)
 
     def gather_objects(self, value: T) -> list[T]:
-        return self._exchange.meet(self.rank, value)
+        return self._exchange.meet(self.rank, value, list)
 
     def _reduce(self, values: np.ndarray, reduce: Callable[[Sequence[np.ndarray]], np.ndarray]) -> np.ndarray:
-        return reduce(self._exchange.meet(self.rank, np.asarray(values)))
+        return self._exchange.meet(self.rank, np.asarray(values), reduce)
 
     def abort(self) -> None:
         """Wake the other partitions with a BrokenBarrierError: this one has failed."""
@@ -81,12 +81,13 @@ class _Exchange:
         self.barrier = threading.Barrier(size)
         self.slots: list[Any] = [None] * size
 
-    def meet(self, rank: int, value: T) -> list[T]:
+    def meet(self, rank: int, value: Any, read: Callable[[list[Any]], T]) -> T:
+        """What a function makes of the values of all."""
         self.slots[rank] = value
         self.barrier.wait()
-        values = list(self.slots)
-        self.barrier.wait()  # nobody overwrites a slot before all have read it
-        return values
+        result = read(self.slots)
+        self.barrier.wait()  # nobody overwrites a slot, nor the array in it, before all have read it
+        return result
 
 
 def thread_collectives(size: int) -> list[ThreadCollective]:

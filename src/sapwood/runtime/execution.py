@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -65,22 +67,51 @@ class Execution:
 
         It is a sum of integers, so that neither the order of rows nor their partitions change a bit of it.
         """
+        return self.exact_sums([values])[0]
+
+    def exact_sums(self, arrays: Iterable[np.ndarray]) -> list[float]:
+        """The same of several arrays, in one exchange."""
         if self.is_local:
-            return kernels.exact_sum(values, self.n_threads)
-        top = self.largest(float(np.abs(values).max(initial=0.0)))
-        if not math.isfinite(top):
-            return float(np.sum(self.gather(np.array([values.sum()]))))
-        if top == 0:
-            return 0.0
-        shift = 61 - (math.frexp(top)[1] - 1)
-        high, low = self.sum(np.array(kernels.exact_sum_words(values, shift, self.n_threads), dtype=np.int64)).tolist()
-        return math.ldexp((high << 32) + low, -shift)
+            return [kernels.exact_sum(values, self.n_threads) for values in arrays]
+        arrays = list(arrays)
+        tops = self.max(np.array([np.abs(values).max(initial=0.0) for values in arrays])).tolist()
+        shifts = [61 - (math.frexp(top)[1] - 1) if 0 < top < math.inf else None for top in tops]
+        pairs = zip(arrays, shifts, strict=True)
+        own = [(0, 0) if shift is None else kernels.exact_sum_words(values, shift, self.n_threads) for values, shift in pairs]
+        words = self.sum(np.array(own, dtype=np.int64).reshape(-1, 2)).tolist()
+        sums = [0.0 if shift is None else math.ldexp((high << 32) + low, -shift) for (high, low), shift in zip(words, shifts, strict=True)]
+        for i, top in enumerate(tops):
+            if not math.isfinite(top):
+                sums[i] = float(np.sum(self.gather(np.array([arrays[i].sum()]))))
+        return sums
 
     def exact_mean(self, values: np.ndarray, weight: np.ndarray | None = None) -> float:
         """Weighted mean of numbers over all partitions, by exact sums."""
+        return self.exact_means([values], weight)[0]
+
+    def exact_means(self, arrays: Sequence[np.ndarray], weight: np.ndarray | None = None) -> list[float]:
+        """The same of several arrays over the same rows, in one exchange."""
         if weight is None:
-            return self.exact_sum(values) / self.total(len(values))
-        return self.exact_sum(values * weight) / self.exact_sum(weight)
+            total: float = self.total(len(arrays[0]))
+            sums = self.exact_sums(arrays)
+        else:
+            *sums, total = self.exact_sums(chain((values * weight for values in arrays), [weight]))
+        return [one / total for one in sums]
+
+    def raise_together(self, check: Callable[[], None]) -> None:
+        """Call a function that raises where something is wrong; if it raises in any partition, all raise the error of the first."""
+        if self.is_local:
+            return check()
+        error = None
+        try:
+            check()
+        except Exception as raised:
+            raised.add_note(f"in partition {self.collective.rank}, whose rows are counted from 0 on")
+            error = raised
+        for raised_there in self.collective.gather_objects(error):
+            if raised_there is not None:
+                raise raised_there
+        return None
 
 
 SERIAL = Execution()  # one thread, one partition

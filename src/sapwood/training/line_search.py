@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sapwood.losses.newton import newton
-from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
 from sapwood.trees.leaf_assignment import LeafAssignment
 from sapwood.trees.leaf_models import LeafModel
@@ -46,7 +45,8 @@ class LineSearch(Step):
             both = rows.loss.weighted_gradients(rows.y, raw + factor * moves, rows.weight, execution)
             gradients, hessians = (part[outputs] for part in both)
             along, bend = (gradients * moves[outputs]).ravel(), (hessians * moves[outputs] * moves[outputs]).ravel()
-            return kernels.exact_sum(along, execution.n_threads), kernels.exact_sum(bend, execution.n_threads)
+            slope, curvature = execution.exact_sums([along, bend])
+            return slope, curvature
 
         return min(max(newton(derivatives, 1.0, low=0.0), 0.0), LONGEST)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sapwood.data.row_range import RowRange
 from sapwood.losses import LeafRows, Loss
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
@@ -63,24 +64,29 @@ class Fit:
         sample = self.sampler.draw(records, key, self.execution, round_)
         if records.rows is not None:
             both = records.rows if sample is None else np.intersect1d(sample, records.rows, assume_unique=True)
-            sample = both if len(both) else records.rows
+            sample = both if self.execution.any(len(both) > 0) else records.rows
         tree = grow_tree(self.workspace, self.rows.pages.binning, records, config, key, self.leaves, sample)
         return self.mode.after_growth(tree, self.leaves, outputs, config)
 
     def steps(self, outputs: list[FixedGradients], rules: Rules) -> np.ndarray:
         """(n_leaves, n_outputs) float64: the leaves' Newton steps for each output, from all rows, drawn for the tree or not."""
         leaves = self.leaves
-        gradient, hessian = np.empty((2, len(leaves.nodes), len(outputs)), dtype=np.int64)
-        kernels.leaf_sums([records.data for records in outputs], leaves.data, leaves.size, gradient, hessian, self.execution.n_threads)
-        gradient, hessian, count = (leaves.joined(part) for part in (gradient, hessian, leaves.count))
+        gradient, hessian, count = (leaves.joined(part) for part in (*self.leaf_sums(outputs), leaves.count))
         sums = zip(gradient.T, hessian.T, outputs, strict=True)
         return np.column_stack([rules.leaf_steps((g, h, count), records, leaves.limits) for g, h, records in sums])
+
+    def leaf_sums(self, outputs: list[FixedGradients]) -> np.ndarray:
+        """(2, n_leaves, n_outputs) int64: the exact sums of gradients and hessians in each leaf, over all partitions."""
+        leaves = self.leaves
+        sums = np.empty((2, len(leaves.nodes), len(outputs)), dtype=np.int64)
+        kernels.leaf_sums([records.data for records in outputs], leaves.data, leaves.size, *sums, self.execution.n_threads)
+        return self.execution.sum(sums)
 
     def renewed(self, now: np.ndarray, output: int) -> np.ndarray:
         """(n_leaves,) float64: the steps of the leaves that the loss itself finds best for an output, at these raw predictions."""
 
         def of_leaves(leaf: np.ndarray, n_leaves: int) -> np.ndarray:
-            return self.loss.leaf_values(LeafRows(self.rows.y, now, self.rows.weight, leaf, n_leaves, output, self.execution))
+            return self.loss.best_leaf_values(LeafRows(self.rows.y, now, self.rows.weight, leaf, n_leaves, output, self.execution))
 
         return self.leaves.by_group(of_leaves)
 
@@ -137,6 +143,7 @@ class SharedTrees(TreePerOutput):
 
     def begin(self, fit: Fit) -> None:
         super().begin(fit)
+        self.range = RowRange.of(fit.rows.pages.n_rows, fit.execution)
         self.gradient, self.hessian = np.empty((2, fit.rows.pages.n_rows))
         self.memory: np.ndarray = np.empty(fit.rows.pages.n_rows * 8, dtype=np.uint8)
 
@@ -158,15 +165,16 @@ class SharedTrees(TreePerOutput):
         """FixedGradients of a random mix of the outputs."""
         fit, scales = self.fit, [records.scale for records in outputs]
         single = scales[0].constant_hessian
-        mix = _normal(len(outputs), key) if fit.loss.alike else _mix_of_rows(outputs, key)
+        mix = _normal(len(outputs), key) if fit.loss.alike else _mix_of_rows(outputs, key, self.range, fit.execution)
         mix /= np.sqrt((mix**2).sum()) or 1.0
         of_gradients, of_hessians = (mix / [s.gradient for s in scales], mix**2 / [s.hessian or 1.0 for s in scales])
         planes, hessian = [records.data for records in outputs], None if single else self.hessian
         most = kernels.project_records(planes, of_gradients, of_hessians, self.gradient, hessian, fit.execution.n_threads)
+        most = fit.execution.max(np.array(most)).tolist()
         scale = GradientScale.covering(most[0], most[1], constant_hessian=single, headroom=fit.sampler.headroom)
-        out = FixedGradients(self.memory[: len(self.gradient) * scale.record_size], len(self.gradient), scale)
-        out.sums = kernels.array_records(self.gradient, hessian, scale.gradient, scale.hessian, out.data, fit.execution.n_threads)
-        return out
+        data = self.memory[: len(self.gradient) * scale.record_size]
+        sums = kernels.array_records(self.gradient, hessian, scale.gradient, scale.hessian, data, fit.execution.n_threads)
+        return FixedGradients.of(data, scale, sums, fit.execution)
 
     def _steps(self, outputs: list[FixedGradients], now: np.ndarray, rules: Rules) -> np.ndarray:
         """(n_leaves, n_outputs) float64."""
@@ -187,15 +195,16 @@ def _normal(n: int, key: int) -> np.ndarray:
     return kernels.hash_rows(n * DRAWS, key).reshape(n, DRAWS).sum(axis=1, dtype=np.int64) / 2.0**32 - DRAWS / 2
 
 
-def _mix_of_rows(outputs: list[FixedGradients], key: int) -> np.ndarray:
+def _mix_of_rows(outputs: list[FixedGradients], key: int, own: RowRange, execution: Execution) -> np.ndarray:
     """(n_outputs,) float64: the sum of some rows' gradients with random signs, each output in its own unit.
 
     Its covariance is that of the gradients: outputs that move together are mostly mixed with the same sign.
     """
-    n_rows, sizes = outputs[0].n_rows, np.array([records.sums[0] / records.scale.gradient for records in outputs])
-    rows = kernels.sample_rows(n_rows, 0, min(1.0, MIXED_ROWS / n_rows), key)
-    signs = 1 - 2 * (kernels.hash_rows(len(rows), key) & 1).astype(np.int64)
-    sums = [int((records.gradients(rows) * signs).sum()) / records.scale.gradient for records in outputs]
+    sizes = np.array([records.sums[0] / records.scale.gradient for records in outputs])
+    rows = kernels.sample_rows(own.n_rows, own.first, min(1.0, MIXED_ROWS / own.total), key)
+    signs = 1 - 2 * (kernels.hash_rows(len(rows), key, execution.first_row(len(rows))) & 1).astype(np.int64)
+    totals = execution.totals(tuple(int((records.gradients(rows) * signs).sum()) for records in outputs))
+    sums = [total / records.scale.gradient for total, records in zip(totals, outputs, strict=True)]
     return np.divide(sums, sizes**2, out=np.zeros(len(sums)), where=sizes > 0)
 
 

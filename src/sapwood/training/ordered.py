@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from sapwood.data.row_range import RowRange
 from sapwood.losses import LeafRows
 from sapwood.runtime import kernels
 from sapwood.training.modes import MASK, Mode, Training
@@ -23,14 +24,20 @@ class Prefix:
     """A model that is fitted to the first rows of a permutation alone: its predictions for them, and for some rows that come next.
 
     It has the trees of the model that is made, with leaf values of its own.
+
+    Parameters
+    ----------
+    rows : of this partition, in the order of the permutation
+    n_seen : how many of them, the first ones, the model is fitted to
+    size : how many rows of all partitions it is fitted to
     """
 
     rows: np.ndarray
     n_seen: int
 
-    def __init__(self, training: Training, rows: np.ndarray, n_seen: int) -> None:
+    def __init__(self, training: Training, rows: np.ndarray, n_seen: int, size: int) -> None:
         given, start = training.rows[0], training.rows[0].constant(training.model)
-        self.rows, self.n_seen, self.execution = rows, n_seen, training.execution  # of the rows, the first are those fitted to
+        self.rows, self.n_seen, self.size, self.execution = rows, n_seen, size, training.execution
         self.raw: np.ndarray = np.ascontiguousarray(start[:, rows])  # (n_outputs, n) float64
         self.y: np.ndarray = np.ascontiguousarray(given.y[rows])
         self.weight: np.ndarray | None = None if given.weight is None else given.weight[rows]
@@ -46,20 +53,20 @@ class Prefix:
         of_row = np.ascontiguousarray(leaves.of_row[self.rows])
         sums = np.empty((2, 2, len(leaves.nodes), len(outputs)), dtype=np.int64)
         for to, part in zip(sums, (slice(0, self.n_seen), slice(self.n_seen, None)), strict=True):
-            planes = [self.records[k].data.reshape(len(of_row), -1)[part].reshape(-1) for k in outputs]
+            planes = [self.records[k].data.reshape(-1, self.records[k].scale.record_size)[part].reshape(-1) for k in outputs]
             kernels.leaf_sums(planes, of_row[part].view(np.uint8), leaves.size, *to, self.execution.n_threads)
-        scales = [self.records[k].scale for k in outputs]
+        sums, scales = self.execution.sum(sums), [self.records[k].scale for k in outputs]
         units = np.array([[1 / scale.gradient for scale in scales], [1 / (scale.hessian or 1.0) for scale in scales]])
         return sums.transpose(2, 0, 1, 3) * units
 
     def add(self, leaves: LeafAssignment, outputs: range, sums: np.ndarray, config: TreeConfig) -> None:
         """Add a tree; `sums`, (n_leaves, 2, n_outputs), are those of the rows fitted to."""
         of_row, seen = np.ascontiguousarray(leaves.of_row[self.rows]), slice(0, self.n_seen)
-        count = np.bincount(of_row[seen], minlength=len(leaves.nodes))
+        count = self.execution.sum(np.bincount(of_row[seen], minlength=len(leaves.nodes)))
         if self.loss.renews_leaves:
             weight = None if self.weight is None else self.weight[seen]
             given = self.y[seen], np.ascontiguousarray(self.raw[:, seen]), weight, of_row[seen].astype(np.uint32), len(leaves.nodes)
-            steps = [self.loss.leaf_values(LeafRows(*given, k, self.execution)) for k in outputs]
+            steps = [self.loss.best_leaf_values(LeafRows(*given, k, self.execution)) for k in outputs]
         else:
             steps = [config.rules.newton_steps(*sums[:, :, k].T) for k in range(len(outputs))]
         values = np.column_stack([config.rules.shape_steps(step, count, leaves.limits) for step in steps])
@@ -85,11 +92,12 @@ class Ordered(Mode):
     def begin(self, training: Training) -> None:
         super().begin(training)
         learned = training.rows[0]
+        self.range = RowRange.of(learned.pages.n_rows, training.execution)
         self.permutations: list[list[Prefix]] = [list(self._prefixes(number)) for number in range(self.n_permutations)]
         longest = np.zeros((self.n_permutations, learned.pages.n_rows))
         for of_permutation, prefixes in zip(longest, self.permutations, strict=True):
             for prefix in prefixes:
-                of_permutation[prefix.rows[prefix.n_seen :]] = prefix.n_seen
+                of_permutation[prefix.rows[prefix.n_seen :]] = prefix.size
         shares = (longest == longest.max(axis=0)).astype(np.float64)
         self.shares: np.ndarray = shares / shares.sum(axis=0)  # (n_permutations, n_rows) float64: what each counts in a row's prediction
         self.start: np.ndarray = learned.constant(training.model)
@@ -97,13 +105,16 @@ class Ordered(Mode):
 
     def _prefixes(self, permutation: int) -> Iterator[Prefix]:
         training = self.training
-        n = training.rows[0].pages.n_rows
+        n = self.range.total
         order = np.argsort(kernels.hash_rows(n, (training.seed + 0xA0761D6478BD642F * (permutation + 1)) & MASK), kind="stable")
+        places = np.flatnonzero(self.range.holds(order))  # of this partition's rows in the order
+        rows = order[places] - self.range.first
         sizes = [max(1, 2 * n // 3)]
         while sizes[0] > FIRST_ROWS:
             sizes.insert(0, sizes[0] // 2)
         for size, until in zip(sizes, [*sizes[1:], n], strict=True):
-            yield Prefix(training, order[:until], size)
+            n_seen, n_own = np.searchsorted(places, [size, until])
+            yield Prefix(training, rows[:n_own], int(n_seen), size)
 
     def before_round(self, round_: int) -> tuple[np.ndarray, np.ndarray]:
         self._predict_unseen()

@@ -9,7 +9,6 @@ import numpy as np
 
 from sapwood.losses import Loss
 from sapwood.model import Model
-from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
 from sapwood.training.boosting import Rows
 from sapwood.training.multi_output import Fit, TreePerOutput
@@ -83,12 +82,12 @@ class WithoutGrowing(Fit):
         self.n_given += 1
         at = np.flatnonzero(tree.feature < 0)
         of_row = leaf_of_rows(self.rows.pages, tree, at, self.execution)
-        count = np.bincount(of_row if records.rows is None else of_row[records.rows], minlength=len(at))
+        own = np.bincount(of_row if records.rows is None else of_row[records.rows], minlength=len(at))
+        count = self.execution.sum(own)
         leaves, free = self.leaves, np.full(len(at), np.inf)
         leaves.hold(at, count, Limits(-free, free, np.zeros(len(at))))
         leaves.of_row[:] = of_row
-        gradient, hessian = np.empty((2, len(at), 1), dtype=np.int64)
-        kernels.leaf_sums([records.data], leaves.data, leaves.size, gradient, hessian, self.execution.n_threads)
+        gradient, hessian = self.leaf_sums([records])
         sums = gradient[:, 0], hessian[:, 0], count
         left, frontier = np.where(tree.feature < 0, -1, tree.left), config.frontier(config.max_leaves)
         leaves.groups = frontier.join(left, tree.right, at, sums, lambda sums: config.rules.allows(sums, records.scale))

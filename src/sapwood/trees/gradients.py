@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
 
 SINGLE, WIDE, NARROW = 0, 1, 2  # the modes of kernels.Workspace
 EXACT_BITS = 50  # sums of so many bits are exact as doubles, with room to spare
@@ -56,13 +57,33 @@ class GradientScale:
 
 @dataclass
 class FixedGradients:
-    """One output's gradients and hessians as integers, a record a row, and their exact sums (|gradient|, gradient, hessian)."""
+    """One output's gradients and hessians as integers, a record a row of this partition, and what is known of those of all partitions.
 
-    data: np.ndarray  # (n_rows * 4 or 8,) uint8
-    n_rows: int
+    Attributes
+    ----------
+    data : (n_rows * 4 or 8,) uint8: the records of this partition's rows
+    n_total : number of rows of all partitions
+    scale : what gradients and hessians were multiplied by, in all partitions
+    sums : exact sums (|gradient|, gradient, hessian) over all partitions
+    rows : those of this partition with a target, ascending int64; None for all
+    """
+
+    data: np.ndarray
+    n_total: int
     scale: GradientScale
     sums: tuple[int, int, int] = (0, 0, 0)
-    rows: np.ndarray | None = None  # those with a target, ascending int64; None for all
+    rows: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, data: np.ndarray, scale: GradientScale, sums: tuple[int, int, int], execution: Execution) -> FixedGradients:
+        """Records of this partition, with their sums, among those of the others."""
+        n_total, *totals = execution.totals((len(data) // scale.record_size, *sums))
+        return cls(data, n_total, scale, (totals[0], totals[1], totals[2]))
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of this partition."""
+        return len(self.data) // self.scale.record_size
 
     def gradients(self, rows: np.ndarray) -> np.ndarray:
         """(n,) int64: of these rows."""
@@ -70,15 +91,15 @@ class FixedGradients:
 
     def format(self) -> HistogramFormat:
         """How histograms of these records hold their sums: as precisely as the words allow, exactly where they can."""
-        count_bits = max(1, self.n_rows.bit_length())
+        count_bits = max(1, self.n_total.bit_length())
         room = 62 - count_bits
         sum_gradient, _, sum_hessian = self.sums
         if self.scale.constant_hessian:
             shift = max(0, sum_gradient.bit_length() - min(room, EXACT_BITS))
             return HistogramFormat(SINGLE, count_bits, shift, 0, 2.0**shift / self.scale.gradient, 1.0, 0.0)
-        steady = sum_gradient * HEAVY_TAIL >= self.n_rows * kernels.MAX_GRADIENT // 2
-        steady &= sum_hessian * HEAVY_TAIL >= self.n_rows * kernels.MAX_HESSIAN // 2
-        if steady and self.n_rows >= NARROW_ROWS and (self.n_rows * 8191).bit_length() <= room:
+        steady = sum_gradient * HEAVY_TAIL >= self.n_total * kernels.MAX_GRADIENT // 2
+        steady &= sum_hessian * HEAVY_TAIL >= self.n_total * kernels.MAX_HESSIAN // 2
+        if steady and self.n_total >= NARROW_ROWS and (self.n_total * 8191).bit_length() <= room:
             gradient_unit = 2.0**kernels.GRADIENT_SHIFT / self.scale.gradient
             hessian_unit = 2.0**kernels.HESSIAN_SHIFT / self.scale.hessian
             return HistogramFormat(NARROW, count_bits, 0, 0, gradient_unit, hessian_unit, NARROW_NOISE)

@@ -1,0 +1,84 @@
+"""Functions that run in several partitions of the same rows at once, each in a thread of its own."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from sapwood.runtime.collective import ThreadCollective, thread_collectives
+from sapwood.runtime.execution import Execution
+
+LONGEST = 300.0  # seconds that a partition may take
+
+
+class CheckedCollective(ThreadCollective):
+    """A collective that raises where partitions do not call the same methods in the same order."""
+
+    def sum(self, values):
+        self._agree("sum", values)
+        return super().sum(values)
+
+    def max(self, values):
+        self._agree("max", values)
+        return super().max(values)
+
+    def gather(self, values):
+        self._agree("gather", values)
+        return super().gather(values)
+
+    def gather_objects(self, value):
+        self._agree("gather_objects")
+        return super().gather_objects(value)
+
+    def finish(self):
+        self._agree("finish")
+
+    def _agree(self, method, values=None):
+        shape = None if values is None else np.shape(values)[method == "gather" :]
+        calls = self._exchange.meet(self.rank, (method, shape, None if values is None else np.asarray(values).dtype), list)
+        assert all(call == calls[0] for call in calls), f"partitions call different methods: {calls}"
+
+
+def run(n: int, function: Callable[[Execution], Any], n_threads: int = 1) -> list[Any]:
+    """What a function of an Execution returns in each of n partitions.
+
+    Where it raises in one, the others are woken up, and the first error is raised.
+    """
+    collectives = [CheckedCollective(c.rank, c._exchange) for c in thread_collectives(n)]
+    results: list[Any] = [None] * n
+    errors: list[BaseException] = []
+
+    def work(collective: CheckedCollective) -> None:
+        try:
+            results[collective.rank] = function(Execution(n_threads, collective))
+            collective.finish()
+        except threading.BrokenBarrierError:
+            pass  # another one has failed
+        except BaseException as error:
+            errors.append(error)
+            collective.abort()
+
+    threads = [threading.Thread(target=work, args=[collective], daemon=True) for collective in collectives]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONGEST)
+        if thread.is_alive():
+            raise TimeoutError("partitions wait for each other: is there a lock around a call of a collective?")
+    if errors:
+        raise errors[0]
+    return results
+
+
+# Ends of partitions, as fractions of all rows: uneven, one without rows, one with a single row.
+SPLITS = {2: [0.3], 3: [0.45, 0.45], 5: [0.0, 0.001, 0.35, 0.6]}
+
+
+def slices(n_rows: int, n_partitions: int) -> list[slice]:
+    """The rows of each of 2, 3 or 5 partitions."""
+    ends = [0, *(int(end * n_rows) for end in SPLITS[n_partitions]), n_rows]
+    return [slice(begin, end) for begin, end in pairwise(ends)]
