@@ -26,6 +26,7 @@ from sapwood.data.pages import Pages
 from sapwood.runtime.kernels import supports_avx2
 from sapwood.trees import gradients as records
 from sapwood.trees.gradients import NARROW, SINGLE, WIDE, FixedGradients
+from tests.paging import cut
 
 ROOT = Path(__file__).parent.parent
 THREADS = [1, 2, 3, 8]
@@ -234,7 +235,7 @@ def test_pages_leave_no_trace(case, n_pages, monkeypatch, eight_cpus, alone):
     build, built = Pages.build.__func__, []
 
     def build_cut(cls, *args):
-        built.append(build(cls, *args).cut(n_pages))
+        built.append(cut(build(cls, *args), n_pages))
         return built[-1]
 
     monkeypatch.setattr(Pages, "build", classmethod(build_cut))

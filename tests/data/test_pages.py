@@ -6,6 +6,8 @@ from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL, Execution
+from sapwood.trees.growth import make_grower
+from tests.paging import cut
 from tests.reference import binning as twin
 
 
@@ -24,7 +26,7 @@ def make(n_rows, n_features, seed=0, n_threads=1):
 def bins_of(pages):
     """The bins of all pages, (n_rows, n_features)."""
     whole = np.concatenate([page.codes for page in pages.pages], axis=1)
-    return np.concatenate([group[:, : pages.width] for group in whole], axis=1)[:, : pages.binning.n_features]
+    return np.concatenate([group[:, : pages.layout.width] for group in whole], axis=1)[:, : pages.binning.n_features]
 
 
 shapes = pytest.mark.parametrize("n_features", [1, 3, 4, 28, 64, 65, 150])
@@ -35,7 +37,7 @@ class TestBuild:
     def test_holds_the_bins(self, n_features):
         x, pages, bins = make(90, n_features)
         np.testing.assert_array_equal(bins_of(pages), bins)
-        np.testing.assert_array_equal(pages.missing, np.isnan(x).any(axis=0))
+        np.testing.assert_array_equal(pages.layout.missing, np.isnan(x).any(axis=0))
         assert pages.n_rows == 90
 
     @shapes
@@ -50,8 +52,8 @@ class TestBuild:
     def test_padding_is_empty(self, n_features):
         _, pages, _ = make(50, n_features)
         page = pages.pages[0].codes
-        assert not page[:, :, pages.width :].any()
-        assert not page[-1, :, n_features - (len(page) - 1) * pages.width : pages.width].any()
+        assert not page[:, :, pages.layout.width :].any()
+        assert not page[-1, :, n_features - (len(page) - 1) * pages.layout.width : pages.layout.width].any()
 
     @pytest.mark.parametrize("dtype", [np.float16, ">f8", np.longdouble])
     def test_types_that_are_converted_on_the_way(self, dtype):
@@ -74,27 +76,34 @@ class TestBuild:
         np.testing.assert_array_equal(once.pages[0].codes, threaded.pages[0].codes)
 
 
-class TestTakeAndCut:
+class TestSelectionsAndPages:
     @shapes
     @pytest.mark.parametrize("n_pages", [1, 2, 7])
     def test_cut_keeps_the_rows(self, n_features, n_pages):
         _, pages, bins = make(90, n_features)
-        cut = pages.cut(n_pages)
-        assert len(cut.pages) == n_pages
-        assert cut.n_rows == 90
-        np.testing.assert_array_equal(bins_of(cut), bins)
+        several = cut(pages, n_pages)
+        assert len(several.pages) == n_pages
+        assert several.n_rows == 90
+        np.testing.assert_array_equal(bins_of(several), bins)
 
     @shapes
-    @pytest.mark.parametrize("n_pages", [1, 7])
-    def test_take_picks_rows(self, n_features, n_pages):
-        _, pages, bins = make(90, n_features)
+    @pytest.mark.parametrize("page_rows", [1, 13, 90, 200])
+    def test_pages_of_so_many_rows(self, n_features, page_rows):
+        x, pages, bins = make(90, n_features)
+        several = Pages.build(ArrayTable(x), pages.binning, SERIAL, page_rows=page_rows)
+        assert [page.first_row for page in several.pages] == list(range(0, 90, page_rows))
+        np.testing.assert_array_equal(bins_of(several), bins)
+
+    @shapes
+    def test_a_selection_of_the_rows(self, n_features):
+        x, pages, bins = make(90, n_features)
         for rows in (np.flatnonzero(np.random.default_rng(1).random(90) < 0.4), np.arange(90), np.array([89]), np.empty(0, dtype=int)):
-            taken = pages.cut(n_pages).take(rows)
+            taken = Pages.build(ArrayTable(x), pages.binning, SERIAL, rows)
             assert taken.n_rows == len(rows)
             assert len(taken.pages) == 1
-            assert taken.width == pages.width
+            assert taken.layout.width == pages.layout.width
             np.testing.assert_array_equal(bins_of(taken), bins[rows])
-            np.testing.assert_array_equal(taken.missing, pages.missing)
+            np.testing.assert_array_equal(taken.layout.missing, np.isnan(x[rows]).any(axis=0))
 
 
 class TestWorkspace:
@@ -108,13 +117,13 @@ class TestWorkspace:
     @pytest.mark.parametrize("n_features", [3, 70])
     def test_histograms_count_the_bins(self, n_features):
         _, pages, bins = make(300, n_features)
-        gain, histogram = self.root(pages.workspace(SERIAL), 300)
+        gain, histogram = self.root(make_grower(pages, 0, SERIAL), 300)
         begin = 0
         for f, n_cuts in enumerate(np.diff(pages.binning.begin)):
-            n_bins = n_cuts + 1 + pages.missing[f]
+            n_bins = n_cuts + 1 + pages.layout.missing[f]
             np.testing.assert_array_equal(histogram[begin : begin + n_bins, 2], np.bincount(bins[:, f], minlength=n_bins))
             begin += n_bins
         assert begin == len(histogram)
-        cut_gain, cut_histogram = self.root(pages.cut(4).workspace(Execution(2)), 300)
+        cut_gain, cut_histogram = self.root(make_grower(cut(pages, 4), 0, Execution(2)), 300)
         assert cut_gain == gain
         np.testing.assert_array_equal(cut_histogram, histogram)

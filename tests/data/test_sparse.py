@@ -202,12 +202,12 @@ def test_lists_of_some_rows():
     sparse_table = SparseTable(matrix)
     binning = Binning.fit(sparse_table, 255, None, None, 0, SERIAL)
     pages = Pages.build(sparse_table, binning, SERIAL)
-    assert (pages.storage.column == ROW_LIST).sum() > 50
+    assert (pages.layout.columns.column == ROW_LIST).sum() > 50
     rows = np.flatnonzero(np.arange(len(dense)) % 3 == 1)
-    part = pages.take(rows).pages[0]
-    direct = Pages.build(SparseTable(matrix[rows]), binning, SERIAL, pages.storage).pages[0]
-    assert_array_equal(part.begin, direct.begin)
-    assert_array_equal(part.beside, direct.beside)
+    part = Pages.build(sparse_table, binning, SERIAL, rows, pages.layout.columns).pages[0]
+    direct = Pages.build(SparseTable(matrix[rows]), binning, SERIAL, columns=pages.layout.columns).pages[0]
+    assert_array_equal(part.lists[0], direct.lists[0])
+    assert_array_equal(part.lists[1], direct.lists[1])
     assert_array_equal(part.codes, direct.codes)
 
 

@@ -23,6 +23,7 @@ from sapwood.runtime.execution import SERIAL, Execution
 from sapwood.training.boosting import Rows, TrainingPlan, train
 from sapwood.training.multi_output import SharedTrees
 from sapwood.training.warm_start import WarmStart
+from tests.paging import cut
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(600, 5)).round(1)
@@ -93,7 +94,7 @@ class TestSharedTrees:
     def test_training_keeps_the_predictions_that_the_model_makes(self):
         """What trees add during training, by leaf, by page and by the scorer: the same bits."""
         fitted = classifier(**SHARED, shared_trees=2).fit(X, CLASSES)
-        pages = Pages.build(ArrayTable(X), fitted.model_.binning, SERIAL).cut(3)
+        pages = cut(Pages.build(ArrayTable(X), fitted.model_.binning, SERIAL), 3)
         expected = fitted.model_.predict_raw(ArrayTable(X), SERIAL)
         np.testing.assert_array_equal(fitted.model_.start_raw(pages, Execution(2)).T, expected)
         np.testing.assert_array_equal(list(fitted.staged_decision_function(X))[-1], expected)
@@ -268,7 +269,7 @@ def test_threads_and_pages_leave_no_trace(n_threads, n_pages, missing):
         estimator = BoostingRegressor(max_leaf_nodes=15, n_jobs=n_threads)
         parameters, loss = estimator._values(), MultiOutputLoss([REGRESSION["squared_error"]() for _ in range(2)])
         binning = BoostingRegressor(max_iter=1, max_leaf_nodes=2, early_stopping=False, n_jobs=1).fit(x, x[:, 0]).model_.binning
-        rows = Rows(Pages.build(ArrayTable(x), binning, Execution(n_threads)).cut(n_pages), y, None)
+        rows = Rows(cut(Pages.build(ArrayTable(x), binning, Execution(n_threads)), n_pages), y, None)
         trees = TreePlan.resolve(parameters, ColumnPlan.resolve(parameters, Features(4, None)), loss)
         config = trees.config(Schema(4), Encoding(4), binning, None)
         plan = TrainingPlan(loss, config, n_rounds=4, strategy=SharedTrees(2))

@@ -13,6 +13,7 @@ from sapwood.model.model import IMPORTANCES
 from sapwood.runtime.execution import SERIAL, Execution
 from sapwood.trees.leaf_models import ConstantLeaves
 from sapwood.trees.tree import Tree
+from tests.paging import cut
 
 KINDS = [*REGRESSION, "multinomial_log_loss"]
 
@@ -83,7 +84,7 @@ def test_bins_lead_to_the_same_leaves(fitted):
     for rows in (x, table(70, seed=9)):
         pages = Pages.build(ArrayTable(rows), model.binning, SERIAL)
         np.testing.assert_array_equal(model.start_raw(pages, SERIAL).T, model.predict_raw(ArrayTable(rows), SERIAL))
-        np.testing.assert_array_equal(model.start_raw(pages.cut(3), Execution(2)).T, model.predict_raw(ArrayTable(rows), Execution(2)))
+        np.testing.assert_array_equal(model.start_raw(cut(pages, 3), Execution(2)).T, model.predict_raw(ArrayTable(rows), Execution(2)))
 
 
 def test_staged(fitted):

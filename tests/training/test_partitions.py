@@ -12,7 +12,7 @@ from sapwood.losses.multi_output import MultiOutputLoss
 from sapwood.losses.multinomial import MultinomialLogLoss
 from sapwood.runtime.execution import SERIAL
 from sapwood.sampling.rows import RowSampler, Uniform
-from sapwood.training import multi_output
+from sapwood.training import multi_output, refit
 from sapwood.training.line_search import LineSearch, Step
 from sapwood.training.modes import Mode, Training
 from sapwood.training.multi_output import Fit, SharedTrees
@@ -21,8 +21,10 @@ from sapwood.training.refit import WithoutGrowing
 from sapwood.trees.features import FeaturePolicy
 from sapwood.trees.frontier import LeafWise
 from sapwood.trees.grower import TreeConfig
+from sapwood.trees.leaf_assignment import LeafAssignment
+from sapwood.trees.leaf_models import ConstantLeaves
 from sapwood.trees.rules import Limits, Rules
-from sapwood.trees.tree import Leaves, Tree
+from sapwood.trees.tree import Tree
 from tests.partitions import run, slices
 
 N = 2_003
@@ -49,11 +51,11 @@ class Data:
         rows.constant = lambda model: np.repeat(self.base[:, None], len(y), axis=1)
         rows.leaf = self.leaf[own]
         rows.pages = SimpleNamespace(n_rows=len(y), binning=SimpleNamespace(is_category=lambda feature: np.zeros(len(feature), dtype=bool)))
-        rows.pages.add_tree = lambda tree, raw, execution: raw.__iadd__(tree.value[LEAVES[rows.leaf]])
+        rows.pages.leaf = rows.leaf
         return rows
 
     def leaves(self, rows):
-        leaves, free = Leaves(len(rows.y)), np.full(4, np.inf)
+        leaves, free = LeafAssignment(len(rows.y)), np.full(4, np.inf)
         leaves.hold(LEAVES, np.bincount(self.leaf, minlength=4), Limits(-free, free, np.zeros(4)))
         leaves.of_row[:] = rows.leaf
         return leaves
@@ -76,7 +78,7 @@ def a_tree():
         left=np.array([1, 3, 5, -1, -1, -1, -1], dtype=np.int32),
         right=np.array([2, 4, 6, -1, -1, -1, -1], dtype=np.int32),
         missing_left=np.zeros(7, dtype=np.uint8),
-        value=np.zeros(7),
+        leaves=ConstantLeaves(np.zeros(7)),
         gain=np.zeros(7),
         count=np.zeros(7, dtype=np.int64),
     )
@@ -160,7 +162,8 @@ def test_steps_of_leaves(kind, n, weighted):
 def test_line_search(kind, n, weighted):
     def factor(rows, execution):
         values = np.random.default_rng(4).normal(size=(4, rows.loss.n_outputs))
-        return [LineSearch().factor(values, rows, rows.raw, slice(None), data.leaves(rows), execution)], []
+        leaves = ConstantLeaves.of_steps(7, LEAVES, values)
+        return [LineSearch().factor(leaves, rows, rows.raw, slice(None), data.leaves(rows), execution)], []
 
     data = Data(*KINDS[kind](), weighted)
     check(data, n, factor)
@@ -183,7 +186,7 @@ def test_ordered_boosting(kind, n, weighted, n_permutations):
                 outputs = slice(None) if round_ == 2 else slice(k, k + 1)
                 trees.append(mode.after_growth(a_tree(), data.leaves(rows), outputs, CONFIG))
         mode.before_round(3)
-        return [array for tree in trees for array in vars(tree).values()], [mode.unseen, mode.shares]
+        return [array for tree in trees for array in (vars(tree) | {"leaves": tree.leaves.value}).values()], [mode.unseen, mode.shares]
 
     data = Data(*KINDS[kind](), weighted)
     data.leaf = np.argsort(np.argsort(np.nan_to_num(data.y if data.y.ndim == 1 else data.y[:, 0]))) * 4 // N  # splits worth keeping
@@ -193,10 +196,12 @@ def test_ordered_boosting(kind, n, weighted, n_permutations):
 @pytest.mark.parametrize("kind", ["odds", "gaps"])
 @partitions
 @weighted
-def test_refit(kind, n, weighted):
+def test_refit(kind, n, weighted, monkeypatch):
+    monkeypatch.setattr(refit, "leaf_of_rows", lambda pages, tree, at, execution: pages.leaf)
+
     def grow(rows, execution):
         fit = data.fit(rows, execution, WithoutGrowing, model=SimpleNamespace(trees=[a_tree()] * 3))
-        values = [fit.grow(records, CONFIG, 1, 0, slice(0, 1)).value for records in fit.records(rows.raw)]
+        values = [fit.grow(records, CONFIG, 1, 0, slice(0, 1)).leaves.value for records in fit.records(rows.raw)]
         return [*values, fit.leaves.count], [fit.leaves.of_row]
 
     data = Data(*KINDS[kind](), weighted)

@@ -15,6 +15,7 @@ from sapwood.training.multi_output import tree_key
 from sapwood.trees.features import FeaturePolicy
 from sapwood.trees.frontier import FRONTIERS
 from sapwood.trees.grower import TreeConfig, grow_tree
+from sapwood.trees.growth import make_grower
 from sapwood.trees.leaf_assignment import LeafAssignment
 from sapwood.trees.rules import Rules
 
@@ -179,7 +180,7 @@ class TestGrowTree:
         shape = {name: rules.pop(name) for name in ("learning_rate", "max_leaves", "max_depth") if name in rules}
         config = TreeConfig(FRONTIERS[policy], FeaturePolicy(x.shape[1]), Rules(**rules), **shape)
         leaves = LeafAssignment(len(y))
-        return grow_tree(pages.workspace(SERIAL), binning, records, config, 0, leaves), leaves
+        return grow_tree(make_grower(pages, 0, SERIAL), binning, records, config, 0, leaves), leaves
 
     def data(self, n_rows=600):
         rng = np.random.default_rng(2)

@@ -23,6 +23,7 @@ from sapwood.trees.leaf_models import LEAF_MODELS, ConstantLeaves
 from sapwood.trees.rules import Limits
 from sapwood.trees.tree import Tree
 from tests.kernels.test_scoring import random_tree
+from tests.paging import cut
 from tests.reference import predict as twin
 from tests.reference.leaf_models import LEAF_REFERENCES
 
@@ -65,7 +66,7 @@ class Case:
 
     def model(self):
         binning = Binning([CUTS] * N_FEATURES)
-        return Model(binning, BASE, "squared_error", "identity", list(self.trees), int(self.shared), self.leaf_model)
+        return Model(binning, BASE, "squared_error", "identity", list(self.trees), int(self.shared), leaf_model=self.leaf_model)
 
     def adds(self, leaves, node, row=None):
         """(n_outputs,): the part of a leaf in the raw prediction of a row; by default of the first."""
@@ -225,7 +226,7 @@ def test_rows_of_training(case, kind, factor):
     binned = Pages.build(table, Binning([CUTS] * N_FEATURES), SERIAL)
     held = {
         "pages": lambda: (binned, case.x),
-        "several pages": lambda: (binned.cut(3), case.x),
+        "several pages": lambda: (cut(binned, 3), case.x),
         "sorted": lambda: (SortedRows(table, SERIAL), case.x),
         "some sorted": lambda: (SortedRows(table, SERIAL, rows), case.x[rows]),
     }

@@ -75,7 +75,7 @@ def read_any(X: Any, absent: frozenset[Any], sparse_missing: bool, reader: str |
         return frame_table(frame, absent) if table is None else table
     if isinstance(array, np.ma.MaskedArray):
         array = filled(array)
-    if not _is_sound(array) and not (allow_empty and isinstance(array, np.ndarray) and len(array) == 0):
+    if not _is_sound(array) and not (allow_empty and _is_empty(array)):
         own = isinstance(array, np.ndarray) and array.dtype.kind in "OmM" and array.ndim == 2
         dtype = None if own or sparse.issparse(array) else "numeric"
         array = check_array(array, accept_sparse=True, dtype=dtype, ensure_all_finite=False, estimator=reader, input_name="X")
@@ -86,6 +86,11 @@ def _is_sound(X: Any) -> bool:
     """Whether this is a table of numbers that scikit-learn would find nothing wrong with: its checks take longer than a small fit."""
     plain = type(X) is np.ndarray or sparse.issparse(X)
     return plain and X.ndim == 2 and X.dtype.kind in "fiub" and min(X.shape) > 0
+
+
+def _is_empty(X: Any) -> bool:
+    """Whether this is a table of numbers without rows."""
+    return (type(X) is np.ndarray or sparse.issparse(X)) and X.ndim == 2 and X.dtype.kind in "fiub" and X.shape[0] == 0
 
 
 def text_names(schema: Schema) -> list[str] | None:

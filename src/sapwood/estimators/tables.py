@@ -33,7 +33,10 @@ def first_table(p: CommonParameters, source: Source, reader: str, execution: Exe
 
 def _united(table: Table, execution: Execution) -> Table:
     """Table of a partition with the columns of all: categories have the levels of all."""
-    return table if execution.is_local else table.match(Schema.union(execution.collective.gather_objects(table.schema)))
+    if execution.is_local:
+        return table
+    parts = execution.collective.gather_objects((table.n_rows, table.schema))
+    return table.match(Schema.union([schema for n_rows, schema in parts if n_rows] or [table.schema]))
 
 
 def missing_settings(p: CommonParameters) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Numbers(Targets):
 
     def encode(self, y: Any, n_rows: int, name: str) -> np.ndarray:
         y = self.single.read_targets(y, n_rows, name)
-        n_columns = y.size // max(1, len(y))
+        n_columns = 1 if y.ndim == 1 else y.shape[1]
         if n_columns != self.n_columns:
             raise ValueError(f"{name} has {n_columns} column(s), but y has {self.n_columns}")
         return y

@@ -7,6 +7,7 @@ from sapwood.data.bundling import NO_DEFAULT, ROW_LIST, ColumnLayout
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
 from sapwood.runtime.execution import SERIAL, Execution
+from sapwood.trees.growth import make_grower
 
 
 def choose(x, n_threads=1):
@@ -27,7 +28,7 @@ class TestChoose:
     def test_numbers_have_columns_of_their_own(self):
         _, _, storage = choose(np.random.default_rng(0).normal(size=(3_000, 5)))
         assert storage.is_plain
-        assert storage.places is None
+        assert storage.native is None
         assert storage.column.tolist() == [0, 1, 2, 3, 4]
 
     def test_small_tables_are_left_alone(self):
@@ -37,7 +38,7 @@ class TestChoose:
         rng = np.random.default_rng(1)
         _, _, storage = choose(np.column_stack([rng.normal(size=3_000), one_hot(rng, 3_000, 9), rng.normal(size=3_000)]))
         assert storage.column.tolist() == [0, *[1] * 9, 2]
-        assert storage.common.tolist() == [NO_DEFAULT, *[0] * 9, NO_DEFAULT]
+        assert storage.default_bin.tolist() == [NO_DEFAULT, *[0] * 9, NO_DEFAULT]
 
     def test_columns_that_clash_do_not(self):
         rng = np.random.default_rng(2)
@@ -58,14 +59,14 @@ class TestChoose:
         rng = np.random.default_rng(5)
         table, binning, storage = choose(one_hot(rng, 20_000, 200))
         assert 1 < storage.n_columns <= 3
-        Pages.build(table, binning, SERIAL, storage).workspace(SERIAL)
+        make_grower(Pages.build(table, binning, SERIAL, columns=storage), 0, SERIAL)
 
     def test_missing_may_be_the_common_bin(self):
         rng = np.random.default_rng(6)
         x = thin(rng, 3_000, 12)
         x[x == 0] = np.nan
         _, binning, storage = choose(np.column_stack([rng.normal(size=3_000), x]))
-        assert (storage.common[1:] == binning.missing_bins[1:]).all()
+        assert (storage.default_bin[1:] == binning.missing_bins[1:]).all()
 
 
 class TestBuild:
@@ -73,18 +74,18 @@ class TestBuild:
 
     def decode(self, pages):
         """(n_rows, n_features) bins of one page."""
-        (page,), storage = pages.pages, pages.storage
-        flat = np.concatenate([group[:, : pages.width] for group in page.codes], axis=1) if len(page.codes) else None
+        (page,), storage = pages.pages, pages.layout.columns
+        flat = np.concatenate([group[:, : pages.layout.width] for group in page.codes], axis=1) if len(page.codes) else None
         bins = np.zeros((pages.n_rows, len(storage.column)), dtype=int)
         first = dict.fromkeys(range(storage.n_columns), 1) | {ROW_LIST: 0}
-        for f, (column, common, stored) in enumerate(zip(storage.column, storage.common, storage.missing_bins, strict=True)):
+        for f, (column, common, stored) in enumerate(zip(storage.column, storage.default_bin, storage.missing_bins, strict=True)):
             if common == NO_DEFAULT:
                 bins[:, f] = flat[:, column]
                 continue
             bins[:, f] = common
             if column == ROW_LIST:
-                rows = np.repeat(np.arange(pages.n_rows), np.diff(page.begin.astype(int)))
-                codes = page.beside.astype(int) - first[ROW_LIST]
+                rows = np.repeat(np.arange(pages.n_rows), np.diff(page.lists[0].astype(int)))
+                codes = page.lists[1].astype(int) - first[ROW_LIST]
             else:
                 rows, codes = np.arange(pages.n_rows), flat[:, column].astype(int) - first[column]
             own = (codes >= 0) & (codes < stored)
@@ -99,10 +100,10 @@ class TestBuild:
         x[rng.random(x.shape) < 0.001] = np.nan
         table, binning, storage = choose(x, n_threads)
         assert (storage.column == ROW_LIST).any()
-        stored = Pages.build(table, binning, Execution(n_threads), storage)
-        plain = Pages.build(table, binning, Execution(n_threads), ColumnLayout.plain(binning))
+        stored = Pages.build(table, binning, Execution(n_threads), columns=storage)
+        plain = Pages.build(table, binning, Execution(n_threads), columns=ColumnLayout.plain(binning))
         np.testing.assert_array_equal(self.decode(stored), plain.pages[0].codes[0, :, : x.shape[1]])
-        np.testing.assert_array_equal(stored.missing, plain.missing)
+        np.testing.assert_array_equal(stored.layout.missing, plain.layout.missing)
 
     @pytest.mark.parametrize("with_thin", [False, True])
     def test_a_clash_that_the_sample_did_not_show(self, with_thin, monkeypatch):
@@ -112,15 +113,16 @@ class TestBuild:
         x[1, 1:4] = 1  # not among every ninth row
         table, binning, storage = choose(x)
         assert len(set(storage.column[1:6])) == 1
-        pages = Pages.build(table, binning, SERIAL, storage)
-        assert (pages.storage.column[2:4] == ROW_LIST).all() if with_thin else len(set(pages.storage.column[1:6])) == 3
-        plain = Pages.build(table, binning, SERIAL, ColumnLayout.plain(binning))
+        pages = Pages.build(table, binning, SERIAL, columns=storage)
+        assert (pages.layout.columns.column[2:4] == ROW_LIST).all() if with_thin else len(set(pages.layout.columns.column[1:6])) == 3
+        plain = Pages.build(table, binning, SERIAL, columns=ColumnLayout.plain(binning))
         np.testing.assert_array_equal(self.decode(pages), plain.pages[0].codes[0, :, : x.shape[1]])
 
-    @pytest.mark.parametrize("n_pages", [1, 4])
-    def test_take_and_cut(self, n_pages):
+    def test_a_selection_of_the_rows(self):
         rng = np.random.default_rng(9)
         table, binning, storage = choose(np.column_stack([rng.normal(size=3_000), one_hot(rng, 3_000, 5), thin(rng, 3_000, 12)]))
-        pages = Pages.build(table, binning, SERIAL, storage)
+        pages = Pages.build(table, binning, SERIAL, columns=storage)
         rows = np.flatnonzero(rng.random(3_000) < 0.3)
-        np.testing.assert_array_equal(self.decode(pages.cut(n_pages).take(rows)), self.decode(pages)[rows])
+        np.testing.assert_array_equal(self.decode(Pages.build(table, binning, SERIAL, rows, storage)), self.decode(pages)[rows])
+        part = Pages(pages.layout, [pages.pages[0].take(rows)])
+        np.testing.assert_array_equal(self.decode(part), self.decode(pages)[rows])
