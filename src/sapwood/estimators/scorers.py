@@ -69,7 +69,8 @@ class Scoring:
 
     def view(self, state: Round, rows: Rows, all_rows: bool = False) -> tuple[FittedView, Any]:
         """View of the estimator for rows of a set, and which rows: of training rows not more than a score needs."""
-        n_rows, chosen = rows.pages.n_rows, slice(None)
+        n_rows = rows.pages.n_rows
+        chosen: slice | np.ndarray = slice(None)
         if rows is state.rows and not all_rows and n_rows > SCORED_TRAINING_ROWS:
             chosen = kernels.sample_rows(n_rows, 0, SCORED_TRAINING_ROWS / n_rows, 0)
         return self.prototype.view(replace(self.result, model=state.model), rows.raw[:, chosen].T), chosen

@@ -63,7 +63,7 @@ class TreeExplainer:
         ("path-dependent")
     """
 
-    kernel: None
+    kernel: kernels.Explainer | None
 
     def __init__(self, model: Model, n_rounds: int | None = None, background: Table | None = None) -> None:
         self.model = model

@@ -54,6 +54,10 @@ class GradientScale:
         """Bytes of a row's record."""
         return 4 if self.constant_hessian else 8
 
+    def target(self, data: np.ndarray) -> kernels.RecordTarget:
+        """For kernels that write records to `data`."""
+        return kernels.RecordTarget(self.gradient, self.hessian, data)
+
 
 @dataclass
 class FixedGradients:
