@@ -18,7 +18,8 @@ from fuzz.mutations import ALL, pick
 from sapwood.data import columns
 from sapwood.encoding import encoding
 from sapwood.estimators import classifier, regressor, saving, values
-from sapwood.model import container, file, model
+from sapwood.data import container
+from sapwood.model import file, model
 
 READERS = [container, file, model, saving, values, classifier, regressor, encoding, columns]
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fuzz.seeds import put_together, take_apart
-from sapwood.model.container import TYPES
+from sapwood.data.container import TYPES
 
 Rng = np.random.Generator
 INTEGERS = [-1, 0, 1, 2, 7, 254, 255, 256, 65_535, 2**31 - 1, -(2**31), 2**31, 2**32, 10**9, 2**48, 2**62, 2**63 - 1, -(2**63)]

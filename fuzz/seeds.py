@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sapwood.model import container
+from sapwood.data import container
 from sapwood.model.file import checksum
 
 GOLDEN = Path(__file__).parents[1] / "tests" / "model" / "golden"

@@ -9,7 +9,7 @@ import pytest
 
 import sapwood
 from sapwood import ModelFormatError
-from sapwood.model import container
+from sapwood.data import container
 from sapwood.model.file import SCHEMA, checksum
 from tests.model.kinds import KINDS, make
 from tests.model.make_golden import FOLDER, N_ROWS, predictions

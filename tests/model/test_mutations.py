@@ -13,7 +13,7 @@ from fuzz.mutations import ALL, mutate
 from fuzz.seeds import load_seeds, put_together, take_apart
 
 from sapwood import BoostingRegressor, Model, ModelFormatError
-from sapwood.model import container
+from sapwood.data import container
 from sapwood.model.file import checksum
 
 ROOT = Path(__file__).parents[2]

@@ -19,7 +19,8 @@ from sklearn.model_selection import ShuffleSplit
 
 from sapwood import Checkpoint, CheckpointError, Model
 from sapwood.callbacks import Callback, EarlyStopping, LearningRate
-from sapwood.model import container, disk
+from sapwood.data import container
+from sapwood.model import disk
 from sapwood.model.file import checksum
 from sapwood.training.fit_signature import as_text
 from tests import killed

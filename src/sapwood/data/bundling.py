@@ -19,23 +19,23 @@ from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
 
 ROW_LIST, NO_DEFAULT = -1, -1
-LOOK_ROWS = 2048  # rows that tell whether any feature has a common bin
-SHARE_ROWS = 8192  # rows that tell which bin is common, and how common
+LOOK_ROWS = 2048  # rows that tell whether any feature has a default_bin bin
+FRACTION_ROWS = 8192  # rows that tell which bin is default_bin, and how default_bin
 EXCLUSION_ROWS = 1 << 18  # rows that tell which features exclude each other: it takes many to see the rare ones
-LEAST_COMMON = 0.4  # share of rows in the common bin of a feature that may share a column
-BESIDE_DENSITY = 0.3  # share of rows that a column must be worth, or its features lie beside the rows
-FEWEST_BESIDE = 8  # columns saved below which looking up lists would cost more
-SHARED_BINS = 8  # most bins of a feature that may share a column: more would soon fill it
+MIN_DEFAULT_FRACTION = 0.4  # share of rows in the default_bin bin of a feature that may share a column
+LIST_DENSITY = 0.3  # share of rows that a column must be worth, or its features lie beside the rows
+MIN_LISTED = 8  # columns saved below which looking up lists would cost more
+BUNDLED_BINS = 8  # most bins of a feature that may share a column: more would soon fill it
 OPEN_COLUMNS = 32  # shared columns that a feature is tried in
 MAX_CODES = 256  # of a column
 
 
 @dataclass(frozen=True)
 class ColumnLayout:
-    """For each feature its column, or ROW_LIST, and its common bin, which is not written down, or NO_DEFAULT."""
+    """For each feature its column, or ROW_LIST, and its default_bin bin, which is not written down, or NO_DEFAULT."""
 
     column: np.ndarray  # (n_features,) int32
-    common: np.ndarray  # (n_features,) int32
+    default_bin: np.ndarray  # (n_features,) int32
     missing_bins: np.ndarray  # (n_features,) int32
 
     @classmethod
@@ -47,75 +47,82 @@ class ColumnLayout:
     @classmethod
     def choose(cls, table: Table, binning: Binning, execution: Execution) -> ColumnLayout:
         """What suits (a sample of) the rows of a table."""
-        if isinstance(table, SparseTable):
-            return cls._choose_sparse(table, binning, execution)
         plain = cls.plain(binning)
+        if isinstance(table, SparseTable) and table.n_rows:
+            return cls._choose_sparse(table, binning, execution)
         if table.n_rows < LOOK_ROWS or binning.n_features < 2:
             return plain
-        shares = _common_bins(_sample_bins(table, binning, LOOK_ROWS, execution))[1]
-        if np.count_nonzero(shares >= LEAST_COMMON) < 2:
+        fractions = _default_bins(_sample_bins(table, binning, LOOK_ROWS, execution))[1]
+        if np.count_nonzero(fractions >= MIN_DEFAULT_FRACTION) < 2:
             return plain
-        common, shares = _common_bins(_sample_bins(table, binning, SHARE_ROWS, execution))
-        may_share = np.flatnonzero((shares >= LEAST_COMMON) & (binning.missing_bins <= SHARED_BINS))
-        columns = _share_columns(table, binning, may_share, common, shares, execution)
-        return cls._arrange(binning, columns, common, shares)
+        default_bin, fractions = _default_bins(_sample_bins(table, binning, FRACTION_ROWS, execution))
+        candidates = np.flatnonzero((fractions >= MIN_DEFAULT_FRACTION) & (binning.missing_bins <= BUNDLED_BINS))
+        columns = _bundle(table, binning, candidates, default_bin, fractions, execution)
+        return cls._arrange(binning, columns, default_bin, fractions)
 
     @classmethod
     def _choose_sparse(cls, table: SparseTable, binning: Binning, execution: Execution) -> ColumnLayout:
         """The same for a sparse table, where it is known which entries there are."""
-        common, shares = table.absent_bins(binning.cuts, binning.begin), 1 - table.occupancy()
-        may_share = np.flatnonzero((shares >= LEAST_COMMON) & (binning.missing_bins <= SHARED_BINS))
-        order = may_share[np.argsort(shares[may_share], kind="stable")]
+        default_bin, fractions = table.absent_bins(binning.cuts, binning.begin), 1 - table.occupancy()
+        candidates = np.flatnonzero((fractions >= MIN_DEFAULT_FRACTION) & (binning.missing_bins <= BUNDLED_BINS))
+        order = candidates[np.argsort(fractions[candidates], kind="stable")]
         columns = table.share_columns(order, binning.missing_bins, MAX_CODES, OPEN_COLUMNS, execution)
-        return cls._arrange(binning, columns, common, shares)
+        return cls._arrange(binning, columns, default_bin, fractions)
 
     @classmethod
-    def _arrange(cls, binning: Binning, columns: list[np.ndarray], common: np.ndarray, shares: np.ndarray) -> ColumnLayout:
+    def _arrange(cls, binning: Binning, columns: list[np.ndarray], default_bin: np.ndarray, fractions: np.ndarray) -> ColumnLayout:
         """Shared columns for these groups, columns or lists for all others."""
         shared = np.concatenate([*columns, np.empty(0, dtype=np.int64)])
         columns = columns + [np.array([f]) for f in np.setdiff1d(np.arange(binning.n_features), shared)]
         columns.sort(key=lambda features: int(features[0]))
-        density = [float((1 - shares[features]).sum()) for features in columns]
-        thin = [shares[features].min() >= LEAST_COMMON and d <= BESIDE_DENSITY for features, d in zip(columns, density, strict=True)]
-        if sum(thin) < FEWEST_BESIDE:
+        density = [float((1 - fractions[features]).sum()) for features in columns]
+        thin = [
+            fractions[features].min() >= MIN_DEFAULT_FRACTION and d <= LIST_DENSITY for features, d in zip(columns, density, strict=True)
+        ]
+        if sum(thin) < MIN_LISTED:
             thin = [False] * len(columns)
         column, has_common = np.full(binning.n_features, ROW_LIST, dtype=np.int32), np.zeros(binning.n_features, dtype=bool)
         for features, beside in zip(columns, thin, strict=True):
             has_common[features] = beside or len(features) > 1
             if not beside:
                 column[features] = column.max() + 1
-        return cls(column, np.where(has_common, common, NO_DEFAULT).astype(np.int32), binning.missing_bins)
+        return cls(column, np.where(has_common, default_bin, NO_DEFAULT).astype(np.int32), binning.missing_bins)
 
     def without(self, features: np.ndarray) -> ColumnLayout:
         """The same, with these features in no shared column: beside the rows if others are, or else in columns of their own."""
-        column, common = self.column.copy(), self.common.copy()
+        column, default_bin = self.column.copy(), self.default_bin.copy()
         if (column == ROW_LIST).any():
             column[features] = ROW_LIST
         else:
             column[features] = column.max() + 1 + np.arange(len(features))
-            common[features] = NO_DEFAULT
+            default_bin[features] = NO_DEFAULT
         stored = column != ROW_LIST
         column[stored] = np.unique(column[stored], return_inverse=True)[1]
-        return ColumnLayout(column, common, self.missing_bins)
+        return ColumnLayout(column, default_bin, self.missing_bins)
 
     @property
     def is_plain(self) -> bool:
-        return bool((self.common == NO_DEFAULT).all())
+        return bool((self.default_bin == NO_DEFAULT).all())
+
+    @property
+    def any_lists(self) -> bool:
+        """Whether any feature has its bins in row lists."""
+        return bool((self.column == ROW_LIST).any())
 
     @property
     def n_columns(self) -> int:
         return int(self.column.max()) + 1
 
     @cached_property
-    def places(self) -> kernels.ColumnLayout | None:
+    def native(self) -> kernels.ColumnLayout | None:
         """For the kernels; None where every feature has its own column."""
-        return None if self.is_plain else kernels.ColumnLayout(self.missing_bins, self.column, self.common)
+        return None if self.is_plain else kernels.ColumnLayout(self.missing_bins, self.column, self.default_bin)
 
 
-def bin_rows(table: Table, binning: Binning, rows: slice, missing: np.ndarray, execution: Execution) -> np.ndarray:
+def bin_rows(table: Table, binning: Binning, rows: slice | np.ndarray, missing: np.ndarray, execution: Execution) -> np.ndarray:
     """(n_rows, n_features) uint8: the bins of some rows; `missing` is set where any was missing."""
     n = binning.n_features
-    n_rows = len(range(*rows.indices(table.n_rows)))
+    n_rows = len(range(*rows.indices(table.n_rows))) if isinstance(rows, slice) else len(rows)
     bins = np.zeros((n_rows, n), dtype=np.uint8)
     for first, last in table.runs(n):
         kernels.bin_table(
@@ -143,26 +150,26 @@ def _sample_bins(table: Table, binning: Binning, n_rows: int, execution: Executi
     return bin_rows(table, binning, _spread(table, n_rows), np.zeros(binning.n_features, dtype=np.uint8), execution)
 
 
-def _common_bins(bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _default_bins(bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(n_features,): the most frequent bin of each feature, and its share of the rows."""
     n_rows, n_features = bins.shape
-    common, shares = np.zeros(n_features, dtype=np.int32), np.zeros(n_features)
+    default_bin, fractions = np.zeros(n_features, dtype=np.int32), np.zeros(n_features)
     for f, column in enumerate(np.asfortranarray(bins).T):
         counts = np.bincount(column)
-        common[f] = counts.argmax()
-        shares[f] = counts[common[f]] / n_rows
-    return common, shares
+        default_bin[f] = counts.argmax()
+        fractions[f] = counts[default_bin[f]] / n_rows
+    return default_bin, fractions
 
 
-def _share_columns(
-    table: Table, binning: Binning, features: np.ndarray, common: np.ndarray, shares: np.ndarray, execution: Execution
+def _bundle(
+    table: Table, binning: Binning, features: np.ndarray, default_bin: np.ndarray, fractions: np.ndarray, execution: Execution
 ) -> list[np.ndarray]:
-    """Put features that exclude each other together: each in the first column that has room and no row in common with it."""
+    """Put features that exclude each other together: each in the first column that has room and no row in default_bin with it."""
     columns: list[list[int]] = []
-    taken: list[np.ndarray] = []  # of each column: bits of the rows in which a feature is not in its common bin
+    taken: list[np.ndarray] = []  # of each column: bits of the rows in which a feature is not in its default_bin bin
     codes: list[int] = []
-    for f in features[np.argsort(shares[features], kind="stable")]:
-        own = np.packbits(_bin_feature(table, binning, f, execution) != common[f])
+    for f in features[np.argsort(fractions[features], kind="stable")]:
+        own = np.packbits(_bin_feature(table, binning, f, execution) != default_bin[f])
         room = [c for c in range(len(columns)) if codes[c] + binning.missing_bins[f] <= MAX_CODES]
         fit = next((c for c in room[:OPEN_COLUMNS] if not (taken[c] & own).any()), None)
         if fit is None:

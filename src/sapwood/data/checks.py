@@ -19,7 +19,15 @@ def check_numbers(y: Any, n_rows: int, name: str, several: bool = False) -> np.n
         y = y.astype(np.float64, copy=False)
     else:
         try:
-            y = check_array(y, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=name, estimator=None)
+            y = check_array(
+                y,
+                ensure_2d=False,
+                dtype=np.float64,
+                ensure_all_finite=False,
+                input_name=name,
+                estimator=None,
+                ensure_min_samples=min(1, n_rows),
+            )
         except ValueError as error:
             raise ValueError(f"{name} must be numeric: {error}") from None
     if not several or y.ndim != 2 or y.shape[1] <= 1:
@@ -70,7 +78,7 @@ def read_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
     return y
 
 
-def check_weights(weight: Any, n_rows: int, name: str) -> np.ndarray | None:
+def check_weights(weight: Any, n_rows: int, name: str, allow_zeros: bool = False) -> np.ndarray | None:
     """Return non-negative weights, (n_rows,) float64; None if `weight` is None."""
     if weight is None:
         return None
@@ -84,7 +92,7 @@ def check_weights(weight: Any, n_rows: int, name: str) -> np.ndarray | None:
     if (weight < 0).any():
         row = int(np.argmax(weight < 0))
         raise ValueError(f"{name} must not be negative; got {weight[row]:g} in row {row}")
-    if not weight.any():
+    if not weight.any() and not allow_zeros:
         raise ValueError(f"{name} must not be zero for all rows")
     return np.ascontiguousarray(weight)
 

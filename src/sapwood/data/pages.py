@@ -1,175 +1,196 @@
-"""Binned rows, and what a growing tree asks of them."""
+"""Binned rows in pages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 
 from sapwood.data.binning import Binning
-from sapwood.data.bundling import ROW_LIST, ColumnLayout, bin_rows
+from sapwood.data.bundling import ColumnLayout, bin_rows
+from sapwood.data.layout import BinLayout
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
-from sapwood.trees.growth import Grower, make_grower
 
-GROUP_COLUMNS = 64  # columns side by side in a row of bins: one cache line
-BLOCK_BYTES = 1 << 22  # of rows binned at a time, before they are stored
-HISTOGRAM_BYTES = 1 << 28  # kept for nodes that may still be split; past it the least promising are counted anew
+BLOCK_BYTES = 1 << 22  # of bins of a block of rows, before they are stored by column
+CHOSEN_ROWS = 8192  # of a selection, copied from the table at a time
+NO_ROWS = np.empty(0, dtype=np.uint32)
 
 
 @dataclass(frozen=True)
 class Page:
-    """Rows of bins, as a storage keeps them: columns in groups, the codes of a row in a group side by side; and lists beside the rows."""
+    """Consecutive rows in bins, as a layout stores them. Columns are in groups, and the bins of a row in a group are contiguous.
 
-    codes: np.ndarray  # (n_groups, n_rows, stride) uint8
-    begin: np.ndarray | None = None  # (n_rows + 1,) uint32: where each row's list begins
-    beside: np.ndarray | None = None  # uint32: bins, counted through all features beside the rows
+    Attributes
+    ----------
+    codes : (n_groups, n_rows, stride) uint8
+    first_row : number of its first row in its partition
+    lists : of each row the bins of features that have no column: begin, (n_rows + 1,) uint32, and bins, uint32; None if there are none
+    """
+
+    codes: np.ndarray
+    first_row: int = 0
+    lists: tuple[np.ndarray, np.ndarray] | None = None
 
     @property
     def n_rows(self) -> int:
         return self.codes.shape[1]
 
     @property
-    def lists(self) -> tuple[np.ndarray, np.ndarray] | None:
-        return None if self.begin is None or self.beside is None else (self.begin, self.beside)
+    def rows(self) -> slice:
+        """Its rows among those of the partition."""
+        return slice(self.first_row, self.first_row + self.n_rows)
 
-    def take(self, rows: np.ndarray) -> Page:
-        """Some of the rows."""
-        codes = self.codes[:, rows]
-        if self.begin is None or self.beside is None:
-            return Page(codes)
-        return Page(codes, *kernels.take_lists(self.begin, self.beside, np.ascontiguousarray(rows, dtype=np.int64), 1))
+    def open(self, layout: BinLayout, first_row: int) -> kernels.Page:
+        """Page for the kernels, all bins checked; `first_row` is the id of the first row of the partition."""
+        return kernels.Page(layout.native, self.codes.reshape(-1), self.n_rows, self.lists, first_row + self.first_row)
 
-    @classmethod
-    def join(cls, pages: list[Page]) -> Page:
-        """The rows of all pages in one."""
-        codes = np.concatenate([page.codes for page in pages], axis=1)
-        lists = [page.lists for page in pages if page.lists is not None]
-        if not lists:
-            return cls(codes)
-        return cls(codes, *_join_lists([np.diff(begin) for begin, _ in lists], [beside for _, beside in lists]))
+    def take(self, rows: np.ndarray, first_row: int = 0) -> Page:
+        """Page of some of the rows."""
+        codes = np.ascontiguousarray(self.codes[:, rows])
+        if self.lists is None:
+            return Page(codes, first_row)
+        return Page(codes, first_row, kernels.take_lists(*self.lists, np.ascontiguousarray(rows, dtype=np.int64), 1))
 
 
 class Pages:
-    """A list of pages of bins that together are one table. Row ids are counted through all pages."""
+    """Binned rows of a partition, in consecutive pages of one layout."""
 
     cuts_are_candidates: ClassVar[bool] = False  # whether a model keeps only the cut points that its trees use
 
-    def __init__(self, binning: Binning, storage: ColumnLayout, pages: list[Page], missing: np.ndarray, width: int) -> None:
-        self.binning = binning
-        self.storage = storage
-        self.pages = pages
-        self.missing = missing  # (n_features,) uint8: has missing values
-        self.width = width  # columns of a group
+    def __init__(self, layout: BinLayout, pages: list[Page]) -> None:
+        self.layout, self.pages = layout, pages
         self.n_rows: int = sum(page.n_rows for page in pages)
 
-    @classmethod
-    def build(cls, table: Table, binning: Binning, execution: Execution, storage: ColumnLayout | None = None) -> Pages:
-        """Bin a table into one page."""
-        storage = storage or ColumnLayout.choose(table, binning, execution)
-        n_groups = -(-storage.n_columns // GROUP_COLUMNS)
-        width = max(1, -(-storage.n_columns // max(1, n_groups)))
-        stride = max(4, 1 << (width - 1).bit_length())
-        codes = _aligned_zeros(n_groups, table.n_rows, stride)
-        missing = np.zeros(binning.n_features, dtype=np.uint8)
-        if isinstance(table, SparseTable):
-            return cls._build_sparse(table, binning, execution, storage, codes, width)
-        if storage.is_plain:
-            _bin_plainly(table, binning, codes, width, missing, execution)
-            return cls(binning, storage, [Page(codes)], missing, width)
-        clashes = np.zeros(binning.n_features, dtype=np.uint8)
-        lists = []
-        step = max(1, BLOCK_BYTES // binning.n_features)
-        for rows in _slices(slice(0, table.n_rows), step):
-            bins = bin_rows(table, binning, rows, missing, execution)
-            args = storage.places, codes.reshape(-1), table.n_rows, rows.start, width, stride, clashes, execution.n_threads
-            lists.append(kernels.store_rows(bins, *args))
-        if clashes.any():  # the sample did not show it
-            return cls.build(table, binning, execution, storage.without(np.flatnonzero(clashes)))
-        if not (storage.column == ROW_LIST).any():
-            return cls(binning, storage, [Page(codes)], missing, width)
-        page = Page(codes, *_join_lists([lengths for lengths, _ in lists], [beside for _, beside in lists]))
-        return cls(binning, storage, [page], missing, width)
+    @property
+    def binning(self) -> Binning:
+        return self.layout.binning
 
     @classmethod
-    def _build_sparse(
-        cls, table: SparseTable, binning: Binning, execution: Execution, storage: ColumnLayout, codes: np.ndarray, width: int
+    def build(
+        cls,
+        table: Table,
+        binning: Binning,
+        execution: Execution,
+        rows: np.ndarray | None = None,
+        columns: ColumnLayout | None = None,
+        page_rows: int | None = None,
     ) -> Pages:
-        missing, clashes = (np.zeros(binning.n_features, dtype=np.uint8) for _ in range(2))
-        places = kernels.ColumnLayout(storage.missing_bins, storage.column, storage.common)
-        args = binning.cuts, binning.begin, places, codes.reshape(-1), width, codes.shape[2], missing, clashes, execution.n_threads
-        begin, beside = table.lines.store(*args)
-        if clashes.any():  # the sample did not show it
-            return cls.build(table, binning, execution, storage.without(np.flatnonzero(clashes)))
-        if table.absent_missing:
-            missing |= table.occupancy() < 1
-        page = Page(codes, begin, beside) if (storage.column == ROW_LIST).any() else Page(codes)
-        return cls(binning, storage, [page], missing, width)
+        """Bin rows of a table. Called by every partition.
 
-    def take(self, rows: np.ndarray) -> Pages:
-        """Some of the rows, in ascending order, in one page."""
-        starts = np.cumsum([0] + [page.n_rows for page in self.pages])
-        parts = [page.take(rows[(rows >= a) & (rows < b)] - a) for page, (a, b) in zip(self.pages, pairwise(starts), strict=True)]
-        return Pages(self.binning, self.storage, [Page.join(parts)], self.missing, self.width)
+        Parameters
+        ----------
+        rows : selection, ascending; None for all
+        columns : where bins are stored; None for what suits the table
+        page_rows : of a page; None for one page
+        """
+        columns = columns or _agree(ColumnLayout.choose(table, binning, execution), table.n_rows, execution)
+        layout = BinLayout(binning, columns, np.zeros(binning.n_features, dtype=np.uint8))
+        page, missing, clashes = _build(table, layout, rows, execution)
+        if execution.max(clashes).any():  # of features that share a column; the sample of rows did not show it
+            again = columns.without(np.flatnonzero(execution.max(clashes)))
+            return cls.build(table, binning, execution, rows, again, page_rows)
+        layout = BinLayout(binning, columns, execution.max(missing))
+        if page_rows is None:
+            return cls(layout, [page])
+        starts = range(0, max(1, page.n_rows), page_rows)
+        return cls(layout, [page.take(np.arange(a, min(a + page_rows, page.n_rows)), a) for a in starts])
 
-    def cut(self, n_pages: int) -> Pages:
-        """The same rows in several pages."""
-        pages = [page.take(rows) for page in self.pages for rows in np.array_split(np.arange(page.n_rows), n_pages)]
-        return Pages(self.binning, self.storage, pages, self.missing, self.width)
+    def open(self, first_row: int) -> list[kernels.Page]:
+        """Pages for the kernels; `first_row` is the id of the first row of the partition."""
+        return [page.open(self.layout, first_row) for page in self.pages]
 
     def blocks(self) -> Iterator[tuple[slice, dict[str, Any]]]:
-        """The ids of each page's rows, and the page as the kernels take it, by name of the argument."""
-        about = {"width": self.width, "missing_bin": self.binning.missing_bins, "columns": self.storage.places, "kinds": self.binning.kinds}
-        start = 0
+        """Rows of each page, and the page as arguments of a kernel."""
+        layout = self.layout
+        about = {"width": layout.width, "stride": layout.stride, "missing_bin": layout.binning.missing_bins}
+        about |= {"columns": layout.columns.native, "kinds": layout.binning.kinds}
         for page in self.pages:
-            own = {"page": page.codes.reshape(-1), "n_rows": page.n_rows, "stride": page.codes.shape[2], "lists": page.lists}
-            yield slice(start, start + page.n_rows), about | own
-            start += page.n_rows
-
-    def workspace(self, execution: Execution) -> Grower:
-        """The native state in which trees grow on these rows."""
-        n_bins = (np.diff(self.binning.begin) + 1 + self.missing).astype(np.int32)
-        shape = self.width, self.pages[0].codes.shape[2]
-        layout = kernels.BinLayout(n_bins, self.missing, self.binning.missing_bins, *shape, self.storage.places)
-        starts = np.cumsum([0] + [page.n_rows for page in self.pages]).tolist()
-        pages = [
-            kernels.Page(layout, page.codes.reshape(-1), page.n_rows, page.lists, first_row)
-            for page, first_row in zip(self.pages, starts[:-1], strict=True)
-        ]
-        search = kernels.SplitSearch(layout, execution.n_threads, HISTOGRAM_BYTES)
-        return make_grower(search, kernels.RowPartition(layout, pages, execution.n_threads), execution)
+            yield page.rows, about | {"page": page.codes.reshape(-1), "n_rows": page.n_rows, "lists": page.lists}
 
 
-def _bin_plainly(table: Table, binning: Binning, codes: np.ndarray, width: int, missing: np.ndarray, execution: Execution) -> None:
-    """Bin straight into a page in which every feature has its own column."""
-    out, stride = codes.reshape(-1), codes.shape[2]
-    for first, last in table.runs(binning.n_features):
-        for rows in table.row_blocks():
-            for block in _slices(rows, 1 << 20):
-                x = table.read(block, first, last)
-                cuts = binning.cuts, binning.begin
-                kernels.bin_table(x, first, *cuts, out, table.n_rows, block.start, width, stride, missing, execution.n_threads)
+Built = tuple[Page, np.ndarray, np.ndarray]  # a page; features with missing values; features that clash in a shared column
 
 
-def _join_lists(lengths: list[np.ndarray], beside: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Where each row's list begins, and the lists, of several parts in turn."""
-    begin = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(np.concatenate(lengths), dtype=np.int64)])
+def _agree(columns: ColumnLayout, n_rows: int, execution: Execution) -> ColumnLayout:
+    """Columns of all partitions: those that suit the one with the most rows. Sums, and so models, do not depend on them."""
+    return max(execution.collective.gather_objects((n_rows, columns)), key=lambda pair: pair[0])[1]
+
+
+def _build(table: Table, layout: BinLayout, rows: np.ndarray | None, execution: Execution) -> Built:
+    if isinstance(table, SparseTable):
+        return _build_sparse(table, layout, rows, execution)
+    return (_build_plain if layout.columns.is_plain else _build_bundled)(table, layout, rows, execution)
+
+
+def _build_plain(table: Table, layout: BinLayout, rows: np.ndarray | None, execution: Execution) -> Built:
+    """Every feature has its own column: rows are binned straight into the page."""
+    codes, missing, clashes = _empty(table, layout, rows)
+    out, n_rows = codes.reshape(-1), codes.shape[1]
+    cuts = layout.binning.cuts, layout.binning.begin
+    for first, last in table.runs(layout.binning.n_features):
+        for at, chosen in _blocks(table, rows, 1 << 20):
+            x = table.read(chosen, first, last)
+            kernels.bin_table(x, first, *cuts, out, n_rows, at, layout.width, layout.stride, missing, execution.n_threads)
+    return Page(codes), missing, clashes
+
+
+def _build_bundled(table: Table, layout: BinLayout, rows: np.ndarray | None, execution: Execution) -> Built:
+    """Some features share a column, or have their bins in row lists."""
+    codes, missing, clashes = _empty(table, layout, rows)
+    lists, shape = [], (layout.width, layout.stride)
+    for at, chosen in _blocks(table, rows, max(1, BLOCK_BYTES // layout.binning.n_features)):
+        bins = bin_rows(table, layout.binning, chosen, missing, execution)
+        target = codes.reshape(-1), codes.shape[1], at, *shape
+        lists.append(kernels.store_rows(bins, layout.columns.native, *target, clashes, execution.n_threads))
+    if not layout.columns.any_lists:
+        return Page(codes), missing, clashes
+    return Page(codes, 0, _join_lists([own for own, _ in lists], [bins for _, bins in lists])), missing, clashes
+
+
+def _build_sparse(table: SparseTable, layout: BinLayout, rows: np.ndarray | None, execution: Execution) -> Built:
+    """Entries of a sparse table are binned without a dense copy."""
+    codes, missing, clashes = _empty(table, layout, None)
+    native = kernels.ColumnLayout(layout.columns.missing_bins, layout.columns.column, layout.columns.default_bin)
+    target = codes.reshape(-1), layout.width, layout.stride, missing, clashes, execution.n_threads
+    lists = table.lines.store(layout.binning.cuts, layout.binning.begin, native, *target)
+    if table.absent_missing and table.n_rows:
+        missing |= table.occupancy() < 1
+    page = Page(codes, 0, lists if layout.columns.any_lists else None)
+    return page if rows is None else page.take(rows), missing, clashes
+
+
+def _empty(table: Table, layout: BinLayout, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Codes of no bins, and no feature with missing values or clashes."""
+    n_rows = table.n_rows if rows is None else len(rows)
+    missing, clashes = np.zeros((2, layout.binning.n_features), dtype=np.uint8)
+    return _aligned_zeros(layout.n_groups, n_rows, layout.stride), missing, clashes
+
+
+def _blocks(table: Table, rows: np.ndarray | None, step: int) -> Iterator[tuple[int, slice | np.ndarray]]:
+    """Blocks of the rows to bin, and where each begins among them."""
+    if rows is not None:
+        step = min(step, CHOSEN_ROWS)
+        yield from ((a, rows[a : a + step]) for a in range(0, len(rows), step))
+        return
+    for block in table.row_blocks():
+        yield from ((a, slice(a, min(a + step, block.stop))) for a in range(block.start, block.stop, step))
+
+
+def _join_lists(lengths: list[np.ndarray], bins: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Begin of each row's list, and the bins of all lists, of several blocks of rows."""
+    begin = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(np.concatenate([NO_ROWS, *lengths]), dtype=np.int64)])
     if begin[-1] >= 1 << 32:
-        raise ValueError(f"X has {begin[-1]} values beside its rows; a page holds at most {(1 << 32) - 1}")
-    return begin.astype(np.uint32), np.concatenate(beside)
-
-
-def _slices(rows: slice, step: int) -> list[slice]:
-    return [slice(a, min(a + step, rows.stop)) for a in range(rows.start, rows.stop, step)]
+        raise ValueError(f"X has {begin[-1]} values in row lists; a page holds at most {(1 << 32) - 1}")
+    return begin.astype(np.uint32), np.concatenate([NO_ROWS, *bins])
 
 
 def _aligned_zeros(n_groups: int, n_rows: int, stride: int) -> np.ndarray:
-    """Zeros that begin on a cache line, so that a row of bins never straddles two."""
+    """Zeros that begin on a cache line, so that the bins of a row are in one line."""
     size = n_groups * n_rows * stride
     memory = np.empty(size + 64, dtype=np.uint8)  # NumPy asks for huge pages for large arrays, but not for zeros
     memory.fill(0)

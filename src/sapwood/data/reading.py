@@ -35,7 +35,7 @@ class Source:
         return open_frame(self.X)
 
 
-def read_table(X: Any, schema: Schema, reader: str | None = None) -> Table:
+def read_table(X: Any, schema: Schema, reader: str | None = None, allow_empty: bool = False) -> Table:
     """X (or a Source) with the features of a schema.
 
     `reader` is the name of the estimator that reads it; as scikit-learn wants it, an estimator warns if only one of both tables has names.
@@ -45,7 +45,7 @@ def read_table(X: Any, schema: Schema, reader: str | None = None) -> Table:
         return plain
     if reader and named and source.frame is None:
         warnings.warn(f"X does not have valid feature names, but {reader} was fitted with feature names", stacklevel=4)
-    table = read_any(source, schema.absent, schema.sparse_missing, reader)
+    table = read_any(source, schema.absent, schema.sparse_missing, reader, allow_empty)
     if table.n_features != schema.n_features and not (table.schema.names and schema.names):  # names tell more of what is wrong
         raise ValueError(f"X has {table.n_features} features, but {reader or 'Model'} is expecting {schema.n_features} features as input.")
     if reader and schema.names is None and source.frame is not None:
@@ -61,20 +61,21 @@ def plain_array(X: Any, schema: Schema) -> ArrayTable | None:
     return None if schema.kinds or schema.absent or not len(X) else ArrayTable(X)
 
 
-def read_any(X: Any, absent: frozenset[Any], sparse_missing: bool, reader: str | None = None) -> Table:
-    """X (or a Source) as it is. `absent` are the values that mean missing, besides those that always do."""
+def read_any(X: Any, absent: frozenset[Any], sparse_missing: bool, reader: str | None = None, allow_empty: bool = False) -> Table:
+    """X (or a Source) as it is. `absent` are the values that mean missing, besides those that always do; with `allow_empty` it may have no
+    rows."""
     source = Source.of(X)
     frame, array = source.frame, source.X
     numbers = frozenset(value for value in absent if not isinstance(value, str))
     if frame is not None:
-        if 0 in frame.shape:
+        if 0 in frame.shape[int(allow_empty) :]:
             what = "feature(s)" if frame.shape[1] == 0 else "sample(s)"
             raise ValueError(f"Found array with 0 {what} (shape={frame.shape}) while a minimum of 1 is required.")
         table = sparse_frame(frame.to_native(), [column_name(name) for name in frame.columns], numbers)
         return frame_table(frame, absent) if table is None else table
     if isinstance(array, np.ma.MaskedArray):
         array = filled(array)
-    if not _is_sound(array):
+    if not _is_sound(array) and not (allow_empty and isinstance(array, np.ndarray) and len(array) == 0):
         own = isinstance(array, np.ndarray) and array.dtype.kind in "OmM" and array.ndim == 2
         dtype = None if own or sparse.issparse(array) else "numeric"
         array = check_array(array, accept_sparse=True, dtype=dtype, ensure_all_finite=False, estimator=reader, input_name="X")

@@ -47,7 +47,7 @@ def time_bounds(y: Any, n_rows: int, name: str) -> np.ndarray:
 def _two_columns(y: Any, n_rows: int, name: str) -> np.ndarray:
     refuse_mask(y, name)
     try:
-        both = check_array(y, dtype=np.float64, ensure_all_finite=False, input_name=name)
+        both = check_array(y, dtype=np.float64, ensure_all_finite=False, input_name=name, ensure_min_samples=min(1, n_rows))
     except ValueError as error:
         raise ValueError(f"{name} must be numeric: {error}") from None
     check_length(both, n_rows, name)

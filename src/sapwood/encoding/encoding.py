@@ -236,7 +236,7 @@ class Plan:
 
     def fit(self, table: Table, n_levels: Mapping[int, int], targets: Targets, rows: np.ndarray | None) -> Fitted:
         """Learn from the rows of a table (all, or the given ones), to which the targets belong."""
-        codes = {c: table.read(slice(None), c, c + 1)[:, 0] for c in self.encoders}
+        codes = {c: table.column(c) for c in self.encoders}
         lookups: dict[int, Lookup] = {}
         training: dict[int, np.ndarray] = {}
         further = table.n_features
@@ -271,7 +271,7 @@ class Fitted:
         for feature, values in self.training.items():
             if self.rows is not None:
                 own = values
-                values = self.encoding.apply(self.table).read(slice(None), feature, feature + 1)[:, 0]
+                values = self.encoding.apply(self.table).column(feature)
                 values[self.rows] = own
             given[feature] = values
         return self.encoding.apply(self.table, given)

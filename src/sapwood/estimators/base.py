@@ -30,7 +30,7 @@ from sapwood.model import Model
 from sapwood.params.names import check_names
 from sapwood.params.signatures import CommonParameters, FitArguments
 from sapwood.params.table import Parameter, changed, constraints
-from sapwood.runtime.execution import local_execution, prediction_execution
+from sapwood.runtime.execution import Execution, local_execution, prediction_execution
 from sapwood.training.warm_start import WarmStart
 
 if TYPE_CHECKING:
@@ -70,10 +70,10 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
 
     # Fitting
 
-    def _train(self, method: str, arguments: FitArguments) -> Self:
+    def _train(self, method: str, arguments: FitArguments, execution: Execution | None = None) -> Self:
         """A refit that fails or is interrupted leaves the old model as it was: all that is new is set at the end."""
         fresh = copy.copy(self)
-        fresh._store(fresh._fit(FitCall.of(arguments), self._warm_start(method, arguments)))
+        fresh._store(fresh._fit(FitCall.of(arguments), self._warm_start(method, arguments), execution))
         self.__dict__ = fresh.__dict__
         return self
 
@@ -83,10 +83,10 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         return warm_start_of_partial_fit(self) if method == "partial_fit" else warm_start_of_fit(self, arguments.init_model)
 
     @with_callbacks
-    def _fit(self, call: FitCall, start: WarmStart) -> FitResult:
+    def _fit(self, call: FitCall, start: WarmStart, execution: Execution | None = None) -> FitResult:
         self._validate_params()
         values = self._values()
-        return fit(values, self._task(values), Prototype(self), call, start)
+        return fit(values, self._task(values), Prototype(self), call, start, execution or local_execution(values.n_jobs))
 
     def _values(self) -> Any:
         """Values of all parameters, without the estimator: typed as `CommonParameters`."""

@@ -20,7 +20,7 @@ from sapwood.model.export import ExportError, export
 from sapwood.model.model import IMPORTANCES
 from sapwood.params.column_plan import ColumnPlan
 from sapwood.params.columns import Features
-from sapwood.runtime.execution import local_execution
+from sapwood.runtime.execution import SERIAL, local_execution
 
 if TYPE_CHECKING:
     from sapwood.typing import ArrayLike, Path, RandomState, Scorer, TableLike
@@ -77,7 +77,7 @@ class ExplainedEstimator:
             if X is None:
                 raise ValueError("Before the fit, describe_features needs a table: describe_features(X)")
             values, source = self._values(), Source(X)
-            new = first_table(values, source, type(self).__name__)
+            new = first_table(values, source, type(self).__name__, SERIAL)
             columns = ColumnPlan.resolve(values, Features(new.n_features, new.schema.names, source, self.feature_spec))
             return describe(new.schema, new, None, columns.describe())
         return describe(model.schema, None if X is None else self._read(Source(X)), model, self._constraints)

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from sapwood.callbacks import VALIDATION, Callback, EarlyStopping
 from sapwood.data.columns import Schema
@@ -21,8 +23,10 @@ from sapwood.estimators.tables import first_table, missing_settings
 from sapwood.estimators.targets import Targets
 from sapwood.estimators.tasks import Task
 from sapwood.losses import Loss
+from sapwood.model import Model
 from sapwood.params.columns import Features
 from sapwood.params.signatures import CommonParameters
+from sapwood.runtime.execution import Execution
 from sapwood.sampling.held_out import hold_out
 from sapwood.training.warm_start import WarmStart
 
@@ -57,33 +61,37 @@ class FitData:
     stops: bool
 
 
-def read_sets(p: CommonParameters, task: Task[Any], call: FitCall, start: WarmStart, reader: str) -> FitData:
+def read_sets(p: CommonParameters, task: Task[Any], call: FitCall, start: WarmStart, reader: str, execution: Execution) -> FitData:
     """Read and check the arguments of a fit. `reader` is the name of the estimator."""
     given, previous = call.train, start.model
-    table = first_table(p, given.source, reader) if previous is None else read_table(given.source, previous.schema, reader)
-    targets, y = task.read_targets(given.y, table.n_rows, start)
+    empty = not execution.is_local  # a partition may have no rows
+    table = (
+        first_table(p, given.source, reader, execution) if previous is None else read_table(given.source, previous.schema, reader, empty)
+    )
+    targets, y = task.read_targets(given.y, table.n_rows, start, execution)
     loss = task.loss(targets)
     start.check_loss(loss)
-    train = task.dataset(given, table, y, targets).counting()
+    train = task.dataset(given, table, y, targets, execution).without_empty(execution)
     if train.rows is not None and table.schema.categories and previous is None:
-        train = replace(train, table=table.match(seen_levels(table, train.rows)))
+        train = replace(train, table=table.match(seen_levels(table, train.rows, execution)))
     schema = replace(train.table.schema, **missing_settings(p)) if previous is None else previous.schema
     seed, validation = draw_seed(p.random_state), None
-    stops = start.grows and stops_early(p, train.n_rows, call.validation.X, call.options.callbacks, loss)
+    stops = start.grows and stops_early(p, execution.total(train.n_rows), call.validation.X, call.options.callbacks, loss)
     if not call.validation.any and stops and (p.validation_fraction is not None or p.validation_split is not None):
-        train, validation = split(p, train, given.X, call.options.groups, seed, targets.has_strata)
-    loss.check_targets(train.take(train.y))
+        train, validation = split(p, train, given.X, call.options.groups, seed, targets.has_strata, execution)
+    loss.check_all_targets(train.take(train.y), execution)
+    _check_init(p.init, execution)
     init = fitted_init(p.init, given.X, given.y, train.weight, train.rows) if previous is None else start.init
     train = replace(train, offset=initial_raw(init, given.source, given.offset, table.n_rows, loss, p.n_jobs, reader))
 
     def other(one: FitInput) -> Dataset:
         """Rows that are not trained on."""
         _check_complete(one)
-        table = read_table(one.source, schema, reader)
+        table = read_table(one.source, schema, reader, empty)
         y = targets.encode(one.y, table.n_rows, f"y{one.suffix}")
-        loss.check_targets(y)
+        loss.check_all_targets(y, execution)
         offset = initial_raw(init, one.source, one.offset, table.n_rows, loss, p.n_jobs, reader, f"offset{one.suffix}")
-        return replace(task.dataset(one, table, y, targets), offset=offset)
+        return replace(task.dataset(one, table, y, targets, execution), offset=offset)
 
     if call.validation.any:
         validation = other(call.validation)
@@ -103,11 +111,20 @@ def _check_complete(given: FitInput) -> None:
         raise ValueError(f"{some} is provided, but {missing} was not provided")
 
 
-def seen_levels(table: Table, rows: np.ndarray) -> Schema:
+def _check_init(init: Any, execution: Execution) -> None:
+    """Raise if an estimator would have to be fitted on rows of several partitions."""
+    if not execution.is_local and init is not None and not isinstance(init, Model):
+        try:
+            check_is_fitted(init)
+        except NotFittedError:
+            raise ValueError(f"init={init!r} cannot be combined with several partitions of the rows: fit it first") from None
+
+
+def seen_levels(table: Table, rows: np.ndarray, execution: Execution) -> Schema:
     """Schema of a table, without the levels that none of these rows has."""
     schema, kinds = table.schema, dict(table.schema.kinds)
     for column in schema.categories:
-        used = np.unique(table.read(slice(None), column, column + 1)[rows, 0])
+        used = np.unique(execution.gather(np.unique(table.column(column)[rows])))
         if not kinds[column].ordered:
             kinds[column] = replace(kinds[column], levels=tuple(kinds[column].levels[code] for code in used if code >= 0))
     return replace(schema, kinds=kinds)
@@ -137,25 +154,29 @@ def stops_early(p: CommonParameters, n_rows: int, X_val: Any, callbacks: Sequenc
     return bool(p.early_stopping)
 
 
-def split(p: CommonParameters, data: Dataset, X: Any, groups: Any, seed: int, strata: bool) -> tuple[Dataset, Dataset]:
+def split(
+    p: CommonParameters, data: Dataset, X: Any, groups: Any, seed: int, strata: bool, execution: Execution
+) -> tuple[Dataset, Dataset]:
     """Training rows and validation rows, both ascending. Queries stay whole."""
     rows = np.arange(data.table.n_rows) if data.rows is None else data.rows
     if p.validation_split is not None:
-        train_rows, val_rows = _split_by(p.validation_split, data, X, groups, rows, strata)
+        train_rows, val_rows = _split_by(p.validation_split, data, X, groups, rows, strata, execution)
     else:
         try:
-            train_rows, val_rows = _split_at_random(p.validation_fraction, data, rows, seed, strata)
+            train_rows, val_rows = _split_at_random(p.validation_fraction, data, rows, seed, strata, execution)
         except ValueError as error:
             raise ValueError(
-                f"validation_fraction={p.validation_fraction} of {len(rows)} rows cannot be held out for early stopping "
+                f"validation_fraction={p.validation_fraction} of {execution.total(len(rows))} rows cannot be held out for early stopping "
                 f"({error}); give X_val and y_val, or early_stopping=False"
             ) from None
     return replace(data, rows=train_rows), replace(data, rows=val_rows)
 
 
-def _split_by(splitter: Any, data: Dataset, X: Any, groups: Any, rows: np.ndarray, strata: bool) -> list[np.ndarray]:
+def _split_by(splitter: Any, data: Dataset, X: Any, groups: Any, rows: np.ndarray, strata: bool, execution: Execution) -> list[np.ndarray]:
     """Last split of a scikit-learn splitter. For those that shuffle or fold it is like any other; for those that keep the order of time it
     is the one that trains on all but the latest rows."""
+    if not execution.is_local:
+        raise ValueError("validation_split cannot be combined with several partitions of the rows: use validation_fraction, or X_val")
     of_row = None if data.queries is None else data.queries.of_row
     folds = check_cv(splitter, data.y, classifier=strata)
     *_, both = folds.split(X, data.y, of_row if groups is None else groups)
@@ -173,8 +194,8 @@ def _split_by(splitter: Any, data: Dataset, X: Any, groups: Any, rows: np.ndarra
     return both
 
 
-def _split_at_random(fraction: Any, data: Dataset, rows: np.ndarray, seed: int, strata: bool) -> list[np.ndarray]:
+def _split_at_random(fraction: Any, data: Dataset, rows: np.ndarray, seed: int, strata: bool, execution: Execution) -> list[np.ndarray]:
     """Some of the rows, in the proportions of their classes; or some of the queries."""
     units = rows if data.queries is None else np.unique(data.queries.of_row[rows])
-    both = list(hold_out(units, fraction, data.y[rows] if strata else None, seed))
+    both = list(hold_out(units, fraction, data.y[rows] if strata else None, seed, execution))
     return both if data.queries is None else [rows[np.isin(data.queries.of_row[rows], some)] for some in both]

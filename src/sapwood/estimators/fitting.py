@@ -23,7 +23,7 @@ from sapwood.estimators.scorers import Scoring
 from sapwood.estimators.tasks import Task
 from sapwood.params.plan import make_plan
 from sapwood.params.signatures import CommonParameters
-from sapwood.runtime.execution import local_execution
+from sapwood.runtime.execution import Execution
 from sapwood.training.boosting import Rows, train
 from sapwood.training.checkpoint import Checkpoint, CheckpointWriter
 from sapwood.training.fit_signature import FitSignature, as_text
@@ -31,17 +31,19 @@ from sapwood.training.warm_start import WarmStart
 from sapwood.version import __version__
 
 
-def fit(p: CommonParameters, task: Task[Any], prototype: Prototype, call: FitCall, start: WarmStart) -> FitResult:
-    """Train a model. Parameters are checked; nothing is written to the estimator, which is known by its prototype only."""
-    execution = local_execution(p.n_jobs)
-    sets = read_sets(p, task, call, start, prototype.name)
+def fit(p: CommonParameters, task: Task[Any], prototype: Prototype, call: FitCall, start: WarmStart, execution: Execution) -> FitResult:
+    """Train a model. Parameters are checked; nothing is written to the estimator, which is known by its prototype only.
+
+    Of several partitions each calls it with its own rows, and all get the same model.
+    """
+    sets = read_sets(p, task, call, start, prototype.name, execution)
     data, loss, seed = sets.train, sets.loss, sets.seed
-    plan = make_plan(p, sets.features, sets.schema, loss, data.n_rows, start)
+    plan = make_plan(p, sets.features, sets.schema, loss, execution.total(data.n_rows), start)
     fingerprint = data.fingerprint(execution=execution)
-    encoded = plan.encoding.fit(data, loss, seed, start, same_rows=start.data in (None, fingerprint.digest))
+    encoded = plan.encoding.fit(data, loss, seed, start, execution, same_rows=start.data in (None, fingerprint.digest))
     build = plan.binning.builder(data, encoded, seed, execution, start.model)
-    rows, eval_sets = _binned(sets, encoded, build)
-    training = plan.training(encoded.encoding, rows.pages.binning, data.weights, seed)
+    rows, eval_sets = _binned(sets, encoded, build, execution)
+    training = plan.training(encoded.encoding, rows, seed, execution)
     model = start.own_model(rows, loss, execution)
     if model is None:
         base_score = sets.targets.base_score(rows, loss, execution)
@@ -54,6 +56,8 @@ def fit(p: CommonParameters, task: Task[Any], prototype: Prototype, call: FitCal
     callbacks = [scores, *_own_callbacks(p, sets), *call.options.callbacks, *prototype.callbacks(result, call.train.X, call.train.y)]
     checkpoints = CheckpointWriter()
     if call.options.checkpoint is not None:
+        if not execution.is_local:
+            raise ValueError("checkpoint cannot be combined with several partitions of the rows")
         known = {TRAIN: fingerprint, **{name: one.fingerprint(data.table, execution) for name, one in sets.eval_sets.items()}}
         signature = _signature(p, prototype.name, sets, known, measures, start, call.options.callbacks)
         checkpoints = Checkpoint.of(call.options.checkpoint).open(signature)
@@ -66,23 +70,20 @@ def fit(p: CommonParameters, task: Task[Any], prototype: Prototype, call: FitCal
         scores=scores.values,
         train_score=_stopping_scores(scores, TRAIN, sets.stops),
         validation_score=_stopping_scores(scores, VALIDATION, sets.stops),
-        provenance={"sapwood": __version__, "n_rows": data.n_rows, "data": digest},
+        provenance={"sapwood": __version__, "n_rows": execution.total(data.n_rows), "data": digest},
     )
 
 
-def _binned(sets: FitData, encoded: Fitted, build: Callable[[Table], Pages | SortedRows]) -> tuple[Rows, dict[str, Rows]]:
-    """Rows of all sets in bins; held-out rows are of the same table as the training rows."""
-    table, pages = sets.train.table, build(encoded.features)
-    return _rows(sets.train, pages), {
-        name: _rows(one, pages if one.table is table else build(encoded.encoding.apply(one.table))) for name, one in sets.eval_sets.items()
-    }
+def _binned(
+    sets: FitData, encoded: Fitted, build: Callable[[Table, np.ndarray | None], Pages | SortedRows], execution: Execution
+) -> tuple[Rows, dict[str, Rows]]:
+    """Rows of all sets in bins. Held-out rows are a selection of the table of the training rows."""
 
+    def binned(data: Dataset) -> Rows:
+        table = encoded.features if data.table is sets.train.table else encoded.encoding.apply(data.table)
+        return Rows.of(data.binned(build(table, data.rows), execution))
 
-def _rows(data: Dataset, pages: Pages | SortedRows) -> Rows:
-    """Rows that count; the pages hold all rows of the table."""
-    queries = data.queries if data.queries is None or data.rows is None else data.queries.take(data.rows)
-    offset = None if data.offset is None else np.ascontiguousarray(data.take(data.offset).T)
-    return Rows(pages if data.rows is None else pages.take(data.rows), data.take(data.y), data.weights, queries, offset)
+    return binned(sets.train), {name: binned(one) for name, one in sets.eval_sets.items()}
 
 
 def _own_callbacks(p: CommonParameters, sets: FitData) -> list[Callback]:

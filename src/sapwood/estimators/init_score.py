@@ -54,7 +54,9 @@ def check_offset(offset: Any, n_rows: int, n_outputs: int, name: str) -> np.ndar
         return None
     refuse_mask(offset, name)
     try:
-        given = check_array(offset, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=name)
+        given = check_array(
+            offset, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=name, ensure_min_samples=min(1, n_rows)
+        )
     except ValueError as error:
         raise ValueError(f"{name} must be made of numbers: {error}") from None
     if given.shape != (n_rows, n_outputs) and not (given.shape == (n_rows,) and n_outputs == 1):

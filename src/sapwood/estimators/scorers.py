@@ -11,6 +11,7 @@ from sklearn.metrics import get_scorer_names
 from sklearn.metrics._scorer import _BaseScorer
 
 from sapwood.callbacks import TRAIN, VALIDATION, Measure, Round
+from sapwood.data.queries import Queries
 from sapwood.estimators.fit_result import FitResult
 from sapwood.estimators.fitted_view import FittedView, Prototype
 from sapwood.estimators.targets import Targets
@@ -67,13 +68,26 @@ class Scoring:
             raise ValueError(f"metric {given!r} is unknown; choose from loss, {', '.join(METRICS)}, or a scorer of scikit-learn")
         return Measure(_scorer_name(given), True, _ScorerScore(self, self.prototype.scorer(given)))
 
-    def view(self, state: Round, rows: Rows, all_rows: bool = False) -> tuple[FittedView, Any]:
-        """View of the estimator for rows of a set, and which rows: of training rows not more than a score needs."""
-        n_rows = rows.pages.n_rows
+    def scored(self, state: Round, rows: Rows, all_rows: bool = False) -> _Scored:
+        """View of the estimator for rows of a set, of all partitions: of training rows not more than a score needs."""
+        n_rows = rows.rows.total
         chosen: slice | np.ndarray = slice(None)
         if rows is state.rows and not all_rows and n_rows > SCORED_TRAINING_ROWS:
-            chosen = kernels.sample_rows(n_rows, 0, SCORED_TRAINING_ROWS / n_rows, 0)
-        return self.prototype.view(replace(self.result, model=state.model), rows.raw[:, chosen].T), chosen
+            chosen = kernels.sample_rows(rows.n_rows, rows.rows.first, SCORED_TRAINING_ROWS / n_rows, 0)
+        gather = self.execution.gather
+        view = self.prototype.view(replace(self.result, model=state.model), gather(rows.raw[:, chosen].T))
+        weight = None if rows.weight is None else gather(rows.weight[chosen])
+        return _Scored(view, gather(rows.y[chosen]), weight, None if rows.queries is None else rows.queries.gathered(self.execution))
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """Rows that are scored."""
+
+    view: FittedView
+    y: np.ndarray
+    weight: np.ndarray | None
+    queries: Queries | None
 
 
 @dataclass(frozen=True)
@@ -85,10 +99,10 @@ class _MetricScore:
         metric, prototype = self.metric, self.scoring.prototype
         if not prototype.responds(metric.response):
             raise ValueError(f"the metric {metric.name!r} needs {metric.response}, which {prototype.name} does not have")
-        view, chosen = self.scoring.view(state, rows, all_rows=metric.of_queries)
-        predicted = getattr(view, metric.response)(view.rows())
-        y = rows.y[chosen] if metric.response == "predict_proba" else self.scoring.targets.decode(rows.y[chosen])
-        return metric(y, predicted, _weight(rows, chosen), rows.queries)
+        scored = self.scoring.scored(state, rows, all_rows=metric.of_queries)
+        predicted = getattr(scored.view, metric.response)(scored.view.rows())
+        y = scored.y if metric.response == "predict_proba" else self.scoring.targets.decode(scored.y)
+        return metric(y, predicted, scored.weight, scored.queries)
 
 
 @dataclass(frozen=True)
@@ -97,13 +111,9 @@ class _ScorerScore:
     scorer: Any
 
     def __call__(self, state: Round, rows: Rows) -> float:
-        view, chosen = self.scoring.view(state, rows)
-        weights = {} if rows.weight is None else {"sample_weight": rows.weight[chosen]}
-        return float(self.scorer(view, view.rows(), self.scoring.targets.decode(rows.y[chosen]), **weights))
-
-
-def _weight(rows: Rows, chosen: Any) -> np.ndarray | None:
-    return None if rows.weight is None else rows.weight[chosen]
+        scored = self.scoring.scored(state, rows)
+        weights = {} if scored.weight is None else {"sample_weight": scored.weight}
+        return float(self.scorer(scored.view, scored.view.rows(), self.scoring.targets.decode(scored.y), **weights))
 
 
 def _scorer_name(scorer: Any) -> str:

@@ -12,11 +12,12 @@ from sapwood.data.tables import Table
 from sapwood.params import resolve
 from sapwood.params.columns import Features
 from sapwood.params.signatures import CommonParameters
+from sapwood.runtime.execution import Execution
 
 
-def first_table(p: CommonParameters, source: Source, reader: str) -> Table:
+def first_table(p: CommonParameters, source: Source, reader: str, execution: Execution) -> Table:
     """Table of a fit that does not continue another. `reader` is the name of the estimator."""
-    table = read_any(source, **missing_settings(p), reader=reader)
+    table = _united(read_any(source, **missing_settings(p), reader=reader, allow_empty=not execution.is_local), execution)
     features = Features(table.n_features, table.schema.names, source, p.feature_spec)
     named = resolve.categories(p.categorical_features, features, table.schema.categories)
     if named is None:
@@ -27,7 +28,12 @@ def first_table(p: CommonParameters, source: Source, reader: str) -> Table:
                 f"Column {table.schema.name(f)} holds {table.schema.kind(f).describe()}, which is not a number: "
                 "name it in categorical_features too, or drop it"
             )
-    return table.with_categories(named)
+    return _united(table.with_categories(named), execution)
+
+
+def _united(table: Table, execution: Execution) -> Table:
+    """Table of a partition with the columns of all: categories have the levels of all."""
+    return table if execution.is_local else table.match(Schema.union(execution.collective.gather_objects(table.schema)))
 
 
 def missing_settings(p: CommonParameters) -> dict[str, Any]:

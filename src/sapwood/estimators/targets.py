@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,11 +11,11 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils.validation import check_array
 
 from sapwood.data.checks import check_finite, check_labels, check_length, check_numbers, read_labels, refuse_mask, shape_of
+from sapwood.data.dataset import BinnedDataset
 from sapwood.losses import MORE_CLASSES, SOFT_LABELS, TWO_CLASSES, Loss
 from sapwood.losses.multilabel import MultiLabelLoss
 from sapwood.losses.registry import find_loss
 from sapwood.runtime.execution import Execution
-from sapwood.training.boosting import Rows
 
 MANY_ROWS = 20  # above which as many classes as rows are a mistake
 SUM_TOLERANCE = 1e-6  # by which the probabilities of a row may miss 1
@@ -34,7 +35,11 @@ class Targets:
         """Targets as the user gave them."""
         return encoded
 
-    def base_score(self, rows: Rows, loss: Loss, execution: Execution) -> np.ndarray:
+    def united(self, targets: Sequence[Any]) -> Any:
+        """Kind of the targets of all partitions, of which these have been read."""
+        return self
+
+    def base_score(self, rows: BinnedDataset, loss: Loss, execution: Execution) -> np.ndarray:
         """(n_outputs,) float64: the constant that training starts from."""
         return loss.start(rows.y, rows.weight, rows.offset, execution)
 
@@ -121,21 +126,29 @@ class ClassLabels(Targets):
             )
         return loss
 
-    def base_score(self, rows: Rows, loss: Loss, execution: Execution) -> np.ndarray:
+    def united(self, targets: Sequence[ClassLabels]) -> ClassLabels:
+        kinds = {type(one) for one in targets if len(one.classes)} or {type(self)}
+        kind = next(iter(kinds)) if len(kinds) == 1 else SoftLabels  # of which some rows may look like labels
+        if kind is not ClassLabels:
+            return kind(self.classes)
+        return kind(np.unique(np.concatenate([one.classes for one in targets if len(one.classes)])))
+
+    def base_score(self, rows: BinnedDataset, loss: Loss, execution: Execution) -> np.ndarray:
         """As for other targets; a class without rows gets a pseudo-count."""
-        absent = self._absent(rows)
+        absent = self._absent(rows, execution)
         if not len(absent):
             return super().base_score(rows, loss, execution)
+        absent = absent[: len(absent) if execution.collective.rank == 0 else 0]  # which count once
         y, count = np.append(rows.y, absent), np.full(len(absent), PSEUDO_COUNT)
         weight = np.append(np.ones(len(rows.y)) if rows.weight is None else rows.weight, count)
         offset = None if rows.offset is None else np.hstack([rows.offset, np.zeros((loss.n_outputs, len(absent)))])
         return loss.start(y, weight, offset, execution)
 
-    def _absent(self, rows: Rows) -> np.ndarray:
+    def _absent(self, rows: BinnedDataset, execution: Execution) -> np.ndarray:
         """Codes of the classes without rows."""
         if not self.has_strata or len(self.classes) == 1:
             return np.array([], dtype=np.intp)
-        return np.flatnonzero(np.bincount(rows.y.astype(np.intp), minlength=len(self.classes)) == 0)
+        return np.flatnonzero(execution.sum(np.bincount(rows.y.astype(np.intp), minlength=len(self.classes))) == 0)
 
     def most_probable(self, raw: np.ndarray) -> np.ndarray:
         if len(self.classes) <= 2:
@@ -245,7 +258,7 @@ def is_indicator(matrix: np.ndarray) -> bool:
 def _matrix(y: Any, n_rows: int, name: str, n_columns: int | None = None) -> np.ndarray:
     refuse_mask(y, name)
     try:
-        matrix = check_array(y, dtype=np.float64, ensure_all_finite=False, input_name=name)
+        matrix = check_array(y, dtype=np.float64, ensure_all_finite=False, input_name=name, ensure_min_samples=min(1, n_rows))
     except ValueError as error:
         raise ValueError(f"{name} with several columns must be made of numbers: {error}") from None
     check_finite(matrix.min(axis=1, initial=0) + matrix.max(axis=1, initial=0), name)

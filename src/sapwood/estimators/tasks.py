@@ -11,6 +11,7 @@ import numpy as np
 from sapwood.data.checks import check_quantiles, check_weights
 from sapwood.data.dataset import Dataset
 from sapwood.data.queries import Queries
+from sapwood.data.row_range import RowRange
 from sapwood.data.tables import Table
 from sapwood.estimators.inputs import FitInput
 from sapwood.estimators.targets import ClassLabels, Numbers, Relevances, Targets, read_classes
@@ -20,6 +21,7 @@ from sapwood.losses.multi_quantile import MultiQuantileLoss
 from sapwood.losses.registry import find_loss
 from sapwood.metrics import as_metric
 from sapwood.params.signatures import ClassifierSignatures, CommonParameters, RankerSignatures, RegressorSignatures
+from sapwood.runtime.execution import Execution
 from sapwood.training.warm_start import WarmStart
 
 Parameters = TypeVar("Parameters", bound=CommonParameters)
@@ -33,7 +35,7 @@ class Task(Generic[Parameters]):
     def __init__(self, parameters: Parameters) -> None:
         self.parameters = parameters
 
-    def read_targets(self, y: Any, n_rows: int, start: WarmStart) -> tuple[Targets, np.ndarray]:
+    def read_targets(self, y: Any, n_rows: int, start: WarmStart, execution: Execution) -> tuple[Targets, np.ndarray]:
         """Kind of the training targets, and these as the loss has them; the first axis is rows."""
         raise NotImplementedError
 
@@ -41,17 +43,17 @@ class Task(Generic[Parameters]):
         """Loss for such targets."""
         raise NotImplementedError
 
-    def dataset(self, given: FitInput, table: Table, y: np.ndarray, targets: Targets) -> Dataset:
+    def dataset(self, given: FitInput, table: Table, y: np.ndarray, targets: Targets, execution: Execution) -> Dataset:
         """Rows of a table with encoded targets, and with weights and queries as the user gave them."""
         allowed = {f"{name}{'_val' if given.suffix == '_val' else ''}" for name in self.extra_arguments}
         if unknown := set(given.more) - allowed:
             known = ("X", "y", "sample_weight", "offset", *self.extra_arguments)
             raise ValueError(f"{unknown.pop()!r}{given.suffix} is unknown; choose from {', '.join(known)}")
-        return Dataset(table, y, self.weights(given.sample_weight, y, targets, f"sample_weight{given.suffix}"))
+        return Dataset(table, y, self.weights(given.sample_weight, y, targets, f"sample_weight{given.suffix}", execution))
 
-    def weights(self, weight: Any, y: np.ndarray, targets: Targets, name: str) -> np.ndarray | None:
+    def weights(self, weight: Any, y: np.ndarray, targets: Targets, name: str, execution: Execution) -> np.ndarray | None:
         """Weights of rows."""
-        return check_weights(weight, len(y), name)
+        return check_weights(weight, len(y), name, allow_zeros=not execution.is_local)
 
     def metric(self, given: Any) -> Any:
         """Metric that is meant where the user gave this."""
@@ -70,12 +72,12 @@ class Regression(Task[RegressorSignatures]):
             raise ValueError(f"several quantiles are for loss='quantile'; got quantile={p.quantile!r} and loss={p.loss!r}")
         return MultiQuantileLoss(check_quantiles(p.quantile))
 
-    def read_targets(self, y: Any, n_rows: int, start: WarmStart) -> tuple[Targets, np.ndarray]:
+    def read_targets(self, y: Any, n_rows: int, start: WarmStart, execution: Execution) -> tuple[Targets, np.ndarray]:
         loss = self.single_loss()
         y = loss.read_targets(y, n_rows, "y")
         several = y.ndim == 2 and loss.n_outputs == 1 and not loss.survival
         whole = MultiOutputLoss([self.single_loss() for _ in range(y.shape[1])]) if several else loss
-        return Numbers(y.size // len(y), loss, whole), y
+        return Numbers(1 if y.ndim == 1 else y.shape[1], loss, whole), y
 
     def loss(self, targets: Targets) -> Loss:
         assert isinstance(targets, Numbers)
@@ -85,10 +87,10 @@ class Regression(Task[RegressorSignatures]):
 class Classification(Task[ClassifierSignatures]):
     """Targets are classes."""
 
-    def read_targets(self, y: Any, n_rows: int, start: WarmStart) -> tuple[Targets, np.ndarray]:
-        kind: ClassLabels = start.targets or read_classes(y, n_rows)
+    def read_targets(self, y: Any, n_rows: int, start: WarmStart, execution: Execution) -> tuple[Targets, np.ndarray]:
+        kind: ClassLabels = start.targets or _read_all_classes(y, n_rows, execution)
         if start.targets is not None and (start.how == "warm_start" or type(kind) is ClassLabels):
-            given = read_classes(y, n_rows)
+            given = _read_all_classes(y, n_rows, execution)
             # Only `warm_start` is for the same rows: new ones need not have every class.
             known = np.isin(given.classes, kind.classes).all() and (start.how != "warm_start" or len(given.classes) == len(kind.classes))
             if type(given) is not type(kind) or not known:
@@ -101,13 +103,20 @@ class Classification(Task[ClassifierSignatures]):
         assert isinstance(targets, ClassLabels)
         return targets.make_loss(self.parameters.loss, self.parameters)
 
-    def weights(self, weight: Any, y: np.ndarray, targets: Targets, name: str) -> np.ndarray | None:
-        weight = super().weights(weight, y, targets, name)
+    def weights(self, weight: Any, y: np.ndarray, targets: Targets, name: str, execution: Execution) -> np.ndarray | None:
+        weight = super().weights(weight, y, targets, name, execution)
         if self.parameters.class_weight is None:
             return weight
         assert isinstance(targets, ClassLabels)
-        by_class = targets.row_weights(self.parameters.class_weight, y)
+        own = RowRange.of(len(y), execution)
+        by_class = targets.row_weights(self.parameters.class_weight, execution.gather(y))[own.first : own.first + own.n_rows]
         return by_class if weight is None else weight * by_class
+
+
+def _read_all_classes(y: Any, n_rows: int, execution: Execution) -> ClassLabels:
+    """Kind and classes of the targets of all partitions."""
+    own = read_classes(y, n_rows)
+    return own if execution.is_local else own.united(execution.collective.gather_objects(own))
 
 
 class Ranking(Task[RankerSignatures]):
@@ -115,7 +124,7 @@ class Ranking(Task[RankerSignatures]):
 
     extra_arguments: tuple[str, ...] = ("group", "qid")
 
-    def read_targets(self, y: Any, n_rows: int, start: WarmStart) -> tuple[Targets, np.ndarray]:
+    def read_targets(self, y: Any, n_rows: int, start: WarmStart, execution: Execution) -> tuple[Targets, np.ndarray]:
         targets = Relevances()
         return targets, targets.encode(y, n_rows, "y")
 
@@ -126,8 +135,8 @@ class Ranking(Task[RankerSignatures]):
             more = {"metric": p.rank_metric, "truncation": p.lambdarank_truncation, "normalize": bool(p.lambdarank_norm)}
         return RANKING[str(p.loss)](self.label_gain(), **more)
 
-    def dataset(self, given: FitInput, table: Table, y: np.ndarray, targets: Targets) -> Dataset:
-        data, end = super().dataset(given, table, y, targets), "_val" if given.suffix == "_val" else ""
+    def dataset(self, given: FitInput, table: Table, y: np.ndarray, targets: Targets, execution: Execution) -> Dataset:
+        data, end = super().dataset(given, table, y, targets, execution), "_val" if given.suffix == "_val" else ""
         queries = Queries.of(given.more.get(f"group{end}"), given.more.get(f"qid{end}"), table.n_rows, given.suffix)
         return replace(data, queries=queries)
 

@@ -1,6 +1,6 @@
 """trees -> predict, explain, save."""
 
-from sapwood.model.container import ModelFormatError
+from sapwood.data.container import ModelFormatError
 from sapwood.model.explain import Explanation
 from sapwood.model.model import Model
 

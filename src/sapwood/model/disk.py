@@ -9,7 +9,7 @@ import stat
 
 import numpy as np
 
-from sapwood.model.container import LENGTH, ModelFormatError, header_length
+from sapwood.data.container import LENGTH, ModelFormatError, header_length
 
 Path = str | os.PathLike[str]
 AT_ONCE = 1 << 24  # bytes

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from sapwood.data import container
 from sapwood.data.binning import NUMBER, ONE_VS_REST
 from sapwood.data.columns import Schema
+from sapwood.data.container import ModelFormatError
 from sapwood.encoding.encoding import Encoding
 from sapwood.losses.base import LINKS
 from sapwood.losses.registry import is_name
-from sapwood.model import container
-from sapwood.model.container import ModelFormatError
 from sapwood.runtime import kernels
 from sapwood.trees.leaf_models import LEAF_MODELS, ConstantLeaves, LeafModel
 

@@ -60,15 +60,17 @@ class BinningPlan:
 
     def builder(
         self, data: Dataset, encoded: Fitted, seed: int, execution: Execution, previous: Model | None
-    ) -> Callable[[Table], Pages | SortedRows]:
-        """Function from tables of features to rows that trees grow on."""
+    ) -> Callable[[Table, np.ndarray | None], Pages | SortedRows]:
+        """Function from tables of features, and a selection of their rows, to rows that trees grow on."""
         if (proposal := self.proposal) is not None:
-            return lambda table: SortedRows(table, execution, proposal=proposal, n_quantiles=self.n_quantiles)
+            _check_local(execution, "tree_method='exact' and 'approx'")
+            return lambda table, rows: SortedRows(table, execution, rows, proposal=proposal, n_quantiles=self.n_quantiles)
         binning = previous.binning if previous else self._fit(data, encoded, seed, execution)
         if np.diff(binning.begin).max(initial=0) > MAX_CUTS:
             _check_sorted(self.needs_histograms, "max_bins above 255")
-            return lambda table: SortedRows(table, execution, binning=binning)
-        return lambda table: Pages.build(table, binning, execution)
+            _check_local(execution, "max_bins above 255")
+            return lambda table, rows: SortedRows(table, execution, rows, binning=binning)
+        return lambda table, rows: Pages.build(table, binning, execution, rows)
 
     def _fit(self, data: Dataset, encoded: Fitted, seed: int, execution: Execution) -> Binning:
         table, encoding = encoded.features, encoded.encoding
@@ -94,3 +96,9 @@ def _check_sorted(needs_histograms: tuple[str, str] | None, what: str) -> None:
     if needs_histograms is not None:
         parameter, reason = needs_histograms
         raise ValueError(f"{parameter} cannot be combined with {what}: {reason}; use tree_method='hist' and at most 255 bins")
+
+
+def _check_local(execution: Execution, what: str) -> None:
+    """Raise for parameters that are not supported with several partitions."""
+    if not execution.is_local:
+        raise ValueError(f"{what} cannot be combined with several partitions of the rows: columns are sorted in one place; use 'hist'")

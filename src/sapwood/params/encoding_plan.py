@@ -21,6 +21,7 @@ from sapwood.model import Model
 from sapwood.params import resolve
 from sapwood.params.columns import Features
 from sapwood.params.signatures import CommonParameters
+from sapwood.runtime.execution import Execution
 from sapwood.training.warm_start import WarmStart
 
 AUTO_LEVELS = MAX_LEVELS  # of a category that is split by sets of levels: with more, some would share a bin, and sets fit noise
@@ -48,40 +49,42 @@ class EncodingPlan:
         groups = _combinations(p, {column: len(schema.kind(column).levels) for column in schema.categories})
         return cls(encoders, groups, resolve.calendar_parts(p.datetime_features, features, schema))
 
-    def fit(self, data: Dataset, loss: Loss, seed: int, start: WarmStart, same_rows: bool = True) -> Fitted:
+    def fit(self, data: Dataset, loss: Loss, seed: int, start: WarmStart, execution: Execution, same_rows: bool = True) -> Fitted:
         """Learn the encoding from training rows. `same_rows`: whether a model to continue from may have been trained on these."""
         if start.model is not None and start.new_rows:
             return Fitted(start.model.encoding, data.table)
-        fitted = self._encode_categories(data, loss, seed)
-        parts = list(self._calendar_parts(data, start.model))
+        fitted = self._encode_categories(data, loss, seed, execution)
+        parts = list(self._calendar_parts(data, start.model, execution))
         fitted = replace(fitted, encoding=fitted.encoding.with_parts(parts)) if parts else fitted
         if start.model is None:
             return fitted
         fitted = fitted.continue_with(start.model.encoding, start.how)
         # Of many classes only the most frequent describe a level. Other rows may have others: then only the look-ups are of the same ones.
-        some = loss.link == "softmax" and len(loss.describing(data.y)) < loss.n_outputs
+        some = loss.link == "softmax" and len(loss.describing(data.y, execution)) < loss.n_outputs
         return replace(fitted, training={}) if some and not same_rows else fitted
 
-    def _encode_categories(self, data: Dataset, loss: Loss, seed: int) -> Fitted:
+    def _encode_categories(self, data: Dataset, loss: Loss, seed: int, execution: Execution) -> Fitted:
         table, schema = data.table, data.table.schema
         if not schema.categories:
             return Fitted(Encoding(table.n_features), table)
         plan = Plan({column: list(of) for column, of in self.encoders.items()}, list(self.combinations))
         n_levels = {column: len(schema.kind(column).levels) for column in schema.categories}
-        targets = Targets(loss.describing(data.take(data.y)), data.weights, data.rows, seed)
+        described = loss.describing(data.take(data.y), execution)
+        targets = Targets(described, data.weights, data.rows, seed, execution, execution.first_row(table.n_rows))
         return plan.fit(table, n_levels, targets, data.rows)
 
-    def _calendar_parts(self, data: Dataset, previous: Model | None) -> Iterator[CalendarPart]:
+    def _calendar_parts(self, data: Dataset, previous: Model | None, execution: Execution) -> Iterator[CalendarPart]:
         """Parts of datetimes that become features; by default those that vary between rows, or that a model to continue from has."""
         table = data.table
         for column, names in sorted(self.calendar.items()):
             if names is None and previous is not None:
                 names = [part.part for _, part in sorted(previous.encoding.parts.items()) if part.column == column]
-            moments = data.take(table.read(slice(None), column, column + 1)[:, 0])
+            moments = data.take(table.column(column))
             for name in AUTO if names is None else names:
                 part = CalendarPart(column, name, table.schema.kind(column).zone)
                 values = part.read(moments)
-                if names is not None or np.nanmin(values, initial=np.inf) < np.nanmax(values, initial=-np.inf):
+                low, high = (execution.largest(float(np.nanmax(sign * values, initial=-np.inf))) for sign in (-1.0, 1.0))
+                if names is not None or -low < high:
                     yield part
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sapwood.data.binning import Binning
 from sapwood.data.columns import Schema
+from sapwood.data.dataset import BinnedDataset
 from sapwood.encoding.encoding import Encoding
 from sapwood.losses import Loss
 from sapwood.losses.ranking import RankingLoss
@@ -17,7 +17,7 @@ from sapwood.params.column_plan import ColumnPlan
 from sapwood.params.columns import Features
 from sapwood.params.encoding_plan import EncodingPlan
 from sapwood.params.signatures import CommonParameters
-from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
 from sapwood.sampling.rows import BayesianBootstrap, MinimalVariance, OneSide, RowSampler, Stratified, Uniform, WholeQueries
 from sapwood.training.boosting import TrainingPlan
 from sapwood.training.line_search import STEPS, Step
@@ -96,8 +96,8 @@ class TreePlan:
             columns=columns,
         )
 
-    def config(self, schema: Schema, encoding: Encoding, binning: Binning, weight: np.ndarray | None) -> TreeConfig:
-        """The same for the features that the columns became, their bins, and the weights of the training rows."""
+    def config(self, schema: Schema, encoding: Encoding, data: BinnedDataset, execution: Execution) -> TreeConfig:
+        """The same for the features that the columns became, and the bins and weights of the training rows."""
         monotonic, interactions, forced = self.columns.monotonic, self.columns.interactions, self.columns.forced
         for part in encoding.parts.values() if monotonic is not None else ():
             if monotonic is not None and monotonic[part.column]:
@@ -111,7 +111,7 @@ class TreePlan:
         features = FeaturePolicy(encoding.n_features, by_node=by_node, by_level=by_level, by_tree=by_tree, interactions=interactions)
         rules = replace(
             self.rules,
-            min_hessian=self.least_hessian * _weight_unit(weight) if self.min_hessian is None else self.min_hessian,
+            min_hessian=self.least_hessian * _weight_unit(data.weight, execution) if self.min_hessian is None else self.min_hessian,
             feature_weights=_spread(self.columns.weights, encoding),
             monotonic=_spread(monotonic, encoding),
         )
@@ -122,7 +122,7 @@ class TreePlan:
             learning_rate=self.learning_rate,
             max_leaves=self.max_leaves,
             max_depth=self.max_depth,
-            forced=None if forced is None else forced.on(binning),
+            forced=None if forced is None else forced.on(data.pages.binning),
             watch=METHODS["neighbours" if self.rules.neighbours else "basic"],
         )
 
@@ -150,11 +150,11 @@ class FitPlan:
     step: Step
     strategy: TreePerOutput
 
-    def training(self, encoding: Encoding, binning: Binning, weight: np.ndarray | None, seed: int) -> TrainingPlan:
+    def training(self, encoding: Encoding, data: BinnedDataset, seed: int, execution: Execution) -> TrainingPlan:
         """The part that `train` needs, once encoding and bins are known."""
         return TrainingPlan(
             loss=self.loss,
-            tree=self.trees.config(self.schema, encoding, binning, weight),
+            tree=self.trees.config(self.schema, encoding, data, execution),
             n_rounds=self.n_rounds,
             seed=seed,
             sampler=self.sampler,
@@ -300,6 +300,6 @@ def make_step(p: CommonParameters, loss: Loss) -> Step:
     return STEPS[p.step]()
 
 
-def _weight_unit(weight: np.ndarray | None) -> float:
+def _weight_unit(weight: np.ndarray | None, execution: Execution) -> float:
     """Weight of a row: 1, also where weights count repetitions; less where they are fractions of a total."""
-    return 1.0 if weight is None else min(1.0, kernels.exact_sum(weight) / len(weight))
+    return 1.0 if weight is None else min(1.0, execution.exact_sum(weight) / execution.total(len(weight)))

@@ -9,9 +9,7 @@ import numpy as np
 
 from sapwood.callbacks import Callback, Round
 from sapwood.data.columns import Schema
-from sapwood.data.pages import Pages
-from sapwood.data.queries import Queries
-from sapwood.data.sorted import SortedRows
+from sapwood.data.dataset import BinnedDataset
 from sapwood.encoding.encoding import Encoding
 from sapwood.losses import Loss
 from sapwood.model import Model
@@ -23,27 +21,33 @@ from sapwood.training.modes import Mode, Training
 from sapwood.training.multi_output import Fit, TreePerOutput, tree_key
 from sapwood.trees.binned_prediction import add_tree
 from sapwood.trees.grower import TreeConfig
+from sapwood.trees.growth import make_grower
 from sapwood.trees.leaf_assignment import LeafAssignment
 
 
 @dataclass
-class Rows:
-    """Binned rows with their targets, and what training keeps for them."""
+class Rows(BinnedDataset):
+    """Binned data set whose raw predictions are kept up to date while a model is trained.
 
-    pages: Pages | SortedRows
-    y: np.ndarray  # (n_rows,) float64
-    weight: np.ndarray | None  # (n_rows,) float64
-    queries: Queries | None = None  # which rows are ranked against each other
-    offset: np.ndarray | None = None  # (n_outputs, n_rows) float64: what raw predictions start from, besides the model's constant
-    raw: np.ndarray = field(init=False)  # (n_outputs, n_rows) float64: raw predictions so far
-    loss: Loss = field(init=False)  # bound to these rows
+    Attributes
+    ----------
+    raw : (n_outputs, n_rows) float64: raw predictions so far
+    loss : bound to these rows
+    """
+
+    raw: np.ndarray = field(init=False)
+    loss: Loss = field(init=False)
+
+    @classmethod
+    def of(cls, data: BinnedDataset) -> Rows:
+        return cls(data.pages, data.y, data.weight, data.queries, data.offset, data.row_range)
 
     def begin(self, model: Model, loss: Loss, execution: Execution) -> None:
-        self.loss, self.raw = loss.bind(self.queries), model.start_raw(self.pages, execution, self.offset)
+        self.loss, self.raw = loss.bind(self.queries, execution), model.start_raw(self.pages, execution, self.offset)
 
     def constant(self, model: Model) -> np.ndarray:
         """(n_outputs, n_rows) float64: the raw predictions without any tree."""
-        start = np.repeat(model.base_score[:, None], self.pages.n_rows, axis=1)
+        start = np.repeat(model.base_score[:, None], self.n_rows, axis=1)
         return start if self.offset is None else start + self.offset
 
 
@@ -73,7 +77,7 @@ class TrainingPlan:
     strategy: TreePerOutput = field(default_factory=TreePerOutput)
 
     def first_model(
-        self, rows: Rows, base_score: np.ndarray | None = None, *, schema: Schema | None = None, encoding: Encoding | None = None
+        self, rows: BinnedDataset, base_score: np.ndarray | None = None, *, schema: Schema | None = None, encoding: Encoding | None = None
     ) -> Model:
         """Model without trees. `base_score` is its constant; None for the one with the least loss."""
         if base_score is None:
@@ -96,7 +100,7 @@ def train(
     Predictions are kept for the evaluation sets, `watched`, too.
     """
     loss, config, seed, mode, strategy = plan.loss, plan.tree, plan.seed, plan.mode, plan.strategy
-    sampler, checkpoints = plan.sampler.bind(rows.queries, rows.y), checkpoints or CheckpointWriter()
+    sampler, checkpoints = plan.sampler.bind(rows.queries, rows.y, rows.rows, execution), checkpoints or CheckpointWriter()
     model = checkpoints.resume(model)
     for part in (rows, *watched.values()):
         part.begin(model, loss, execution)
@@ -106,10 +110,10 @@ def train(
         for callback in callbacks:
             callback.before_training(state)
         mode.begin(Training(model, [rows, *watched.values()], seed, execution))
-        workspace, leaves = rows.pages.workspace(execution), LeafAssignment(rows.pages.n_rows)
-        config.rules.constrain(workspace, config.frontier.joint, rows.pages.binning.kinds)
+        grower, leaves = make_grower(rows.pages, rows.rows.first, execution), LeafAssignment(rows.n_rows)
+        config.rules.constrain(grower, config.frontier.joint, rows.pages.binning.kinds)
         weight = np.ones(rows.pages.n_rows) if sampler.multiplies and rows.weight is None else rows.weight
-        strategy.begin(Fit(rows, weight, loss, sampler, mode, workspace, leaves, plan.step, seed, execution))
+        strategy.begin(Fit(rows, weight, loss, sampler, mode, grower, leaves, plan.step, seed, execution))
         checkpoints.restore(state, mode, callbacks)
         while not state.over:
             for callback in callbacks:

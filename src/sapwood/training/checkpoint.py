@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sapwood.model import Model, ModelFormatError, container, disk
+from sapwood.data import container
+from sapwood.model import Model, ModelFormatError, disk
 from sapwood.model.file import checksum
 from sapwood.training.fit_signature import FitSignature
 

@@ -42,7 +42,7 @@ class Fit:
     loss: Loss
     sampler: RowSampler
     mode: Mode
-    workspace: Grower
+    grower: Grower
     leaves: LeafAssignment  # of the tree grown last
     step: Step
     seed: int
@@ -65,7 +65,7 @@ class Fit:
         if records.rows is not None:
             both = records.rows if sample is None else np.intersect1d(sample, records.rows, assume_unique=True)
             sample = both if self.execution.any(len(both) > 0) else records.rows
-        tree = grow_tree(self.workspace, self.rows.pages.binning, records, config, key, self.leaves, sample)
+        tree = grow_tree(self.grower, self.rows.pages.binning, records, config, key, self.leaves, sample)
         return self.mode.after_growth(tree, self.leaves, outputs, config)
 
     def steps(self, outputs: list[FixedGradients], rules: Rules) -> np.ndarray:

@@ -10,9 +10,12 @@ from typing import Protocol
 
 import numpy as np
 
+from sapwood.data.pages import Pages
+from sapwood.data.sorted import SortedRows
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
 
+HISTOGRAM_BYTES = 1 << 28  # of histograms that are kept; beyond, those of the nodes with the lowest gains are dropped and counted again
 Gains = tuple[int, list[float]]  # the first of some nodes, and the gains of their best splits
 
 
@@ -132,6 +135,11 @@ class SummedGrower(NodesOf):
         return self.search.best(batch)
 
 
-def make_grower(search: kernels.SplitSearch, partition: kernels.RowPartition, execution: Execution) -> Grower:
-    """The Grower that suits the place of the rows."""
+def make_grower(rows: Pages | SortedRows, first_row: int, execution: Execution) -> Grower:
+    """Grower of trees on the rows of a partition, whose first row has this id."""
+    if isinstance(rows, SortedRows):
+        return rows.workspace(execution)
+    layout = rows.layout.native
+    search = kernels.SplitSearch(layout, execution.n_threads, HISTOGRAM_BYTES)
+    partition = kernels.RowPartition(layout, rows.open(first_row), execution.n_threads)
     return LocalGrower(search, partition) if execution.is_local else SummedGrower(search, partition, execution)
