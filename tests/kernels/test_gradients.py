@@ -168,6 +168,9 @@ class TestArrayRecords:
             kernels.array_records(np.zeros(3), np.zeros(2), kernels.RecordTarget(1.0, 1.0, np.zeros(24, dtype=np.uint8)), 1)
         with pytest.raises(ValueError, match="4 or 8 bytes"):
             kernels.array_records(np.zeros(3), None, kernels.RecordTarget(1.0, 1.0, np.zeros(20, dtype=np.uint8)), 1)
+        for wrong in (np.zeros(24), np.zeros(48, dtype=np.uint8)[::2]):  # a copy would be written, not the array
+            with pytest.raises(TypeError):
+                kernels.RecordTarget(1.0, 1.0, wrong)
 
 
 class TestArrayExtent:

@@ -311,7 +311,7 @@ def take_lists(
     """The lists of some rows."""
 
 def find_cuts(
-    x: Annotated[NDArray, dict(shape=(None, None), device="cpu", writable=False)],
+    x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
     rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     max_bins: int,
@@ -320,7 +320,7 @@ def find_cuts(
     """The cut points of each column, from all rows or the given ones."""
 
 def bin_table(
-    x: Annotated[NDArray, dict(shape=(None, None), device="cpu", writable=False)],
+    x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
     first_feature: int,
     cuts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     cuts_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
@@ -337,7 +337,7 @@ def bin_table(
     """
 
 def hash_columns(
-    x: Annotated[NDArray, dict(shape=(None, None), device="cpu", writable=False)],
+    x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
     first_row: int,
     sums: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu")],
     n_threads: int,
@@ -363,7 +363,9 @@ class Lines:
 
     def __init__(
         self,
-        values: Annotated[NDArray, dict(shape=(None,), order="C", device="cpu", writable=False)],
+        values: Annotated[
+            NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
         across: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
         begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
         n_across: int,
@@ -424,7 +426,8 @@ class Lines:
         """Fill in a dense part: some lines, the places [first, last) of each."""
 
 def sort_columns(
-    x: Annotated[NDArray, dict(shape=(None, None), device="cpu", writable=False)], n_threads: int
+    x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
+    n_threads: int,
 ) -> list[tuple[Annotated[NDArray[numpy.uint32], dict(shape=(None, None))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]]:
     """
     Of each column: its (row, rank) pairs sorted by rank, and its distinct values.
@@ -906,7 +909,7 @@ class Scorer:
     ) -> None: ...
     def add(
         self,
-        x: Annotated[NDArray, dict(shape=(None, None), device="cpu", writable=False)],
+        x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
         first: int,
         last: int,
         out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
@@ -928,7 +931,7 @@ class Scorer:
 
     def leaves(
         self,
-        x: Annotated[NDArray, dict(shape=(None, None), device="cpu", writable=False)],
+        x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
         first: int,
         last: int,
         out: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu")],
@@ -948,8 +951,10 @@ class Explainer:
     ) -> None: ...
     def add_against(
         self,
-        x: Annotated[NDArray, dict(shape=(None, None), device="cpu", writable=False)],
-        background: Annotated[NDArray, dict(shape=(None, None), device="cpu", writable=False)],
+        x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
+        background: Annotated[
+            NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)
+        ],
         first: int,
         last: int,
         out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
@@ -961,7 +966,7 @@ class Explainer:
 
     def add(
         self,
-        x: Annotated[NDArray, dict(shape=(None, None), device="cpu", writable=False)],
+        x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
         first: int,
         last: int,
         out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
@@ -971,7 +976,7 @@ class Explainer:
 
     def add_pairs(
         self,
-        x: Annotated[NDArray, dict(shape=(None, None), device="cpu", writable=False)],
+        x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
         first: int,
         last: int,
         out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],

@@ -15,7 +15,7 @@ import numpy as np
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
 
-SINGLE, WIDE, NARROW = 0, 1, 2  # the modes of kernels.Workspace
+SINGLE, WIDE, NARROW = 0, 1, 2  # the modes of kernels.HistogramFormat
 EXACT_BITS = 50  # sums of so many bits are exact as doubles, with room to spare
 NARROW_ROWS = 1 << 15  # fewer rows: wide sums cost next to nothing and round nothing
 HEAVY_TAIL = 512  # narrow values need max|g| <= HEAVY_TAIL * mean|g|
