@@ -131,7 +131,7 @@ def soft_labels(n_classes: int, signal: np.ndarray, rng: np.random.Generator) ->
     return counts / 8
 
 
-def two_outputs(signal: np.ndarray, rng: np.random.Generator, missing: float = 0.0) -> np.ndarray:
+def three_outputs(signal: np.ndarray, rng: np.random.Generator, missing: float = 0.0) -> np.ndarray:
     y = np.column_stack([noisy(signal, rng), noisy(-2 * signal, rng), noisy(0 * signal, rng)])
     y[rng.random(y.shape) < missing] = np.nan
     return y
@@ -149,8 +149,8 @@ TARGETS: dict[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {
     "time and event": lambda signal, rng: np.column_stack([positive(signal, rng), rng.random(len(signal)) < 0.7]),
     "event record": events,
     "time bounds": time_bounds,
-    "3 outputs": two_outputs,
-    "3 outputs, some missing": lambda signal, rng: two_outputs(signal, rng, 0.2),
+    "3 outputs": three_outputs,
+    "3 outputs, some missing": lambda signal, rng: three_outputs(signal, rng, 0.2),
     "3 counts": lambda signal, rng: np.column_stack([rng.poisson(np.clip(1 + k * signal, 0.1, 8)) for k in (-1, 0, 1)]),
     "2 classes": lambda signal, rng: (noisy(signal, rng) > 0.5).astype(int),
     "2 floats": lambda signal, rng: np.where(noisy(signal, rng) > 0.5, 2.0, -1.0),
@@ -160,7 +160,7 @@ TARGETS: dict[str, Callable[[np.ndarray, np.random.Generator], np.ndarray]] = {
     "5 classes": lambda signal, rng: np.digitize(noisy(signal, rng), [0, 0.4, 0.8, 1.4]) * 10,
     "12 classes": lambda signal, rng: np.digitize(noisy(signal, rng), np.arange(11) / 5),
     "1 class": lambda signal, rng: np.full(len(signal), 7),
-    "3 labels": lambda signal, rng: (two_outputs(signal, rng) > 0.4).astype(int),
+    "3 labels": lambda signal, rng: (three_outputs(signal, rng) > 0.4).astype(int),
     "2 soft labels": lambda signal, rng: soft_labels(2, signal, rng),
     "3 soft labels": lambda signal, rng: soft_labels(3, signal, rng),
     "relevance": lambda signal, rng: np.digitize(noisy(signal, rng), [0.2, 0.8, 1.6]),
@@ -275,6 +275,9 @@ FORMS: dict[str, Callable[[np.ndarray], Any]] = {
 }
 
 
+SIZES = ["S", "M", "L", "XL"]
+
+
 @cache
 def mixed_columns(n: int) -> dict[str, Any]:
     """Columns of numbers, bools, text, categories and times; None is missing. "plate" has more than 255 levels; "signal" is no feature."""
@@ -299,13 +302,10 @@ def mixed_columns(n: int) -> dict[str, Any]:
         "city": some([f"city {c}" for c in city]),
         "street": [f"street {s}" for s in street],
         "plate": [f"{p:03}" for p in plate],
-        "size": some(["S", "M", "L", "XL"][s] for s in size),
+        "size": some(SIZES[s] for s in size),
         "when": when,
         "took": took,
     }
-
-
-SIZES = ["S", "M", "L", "XL"]
 
 
 def pandas_frame(columns: dict[str, Any]) -> pd.DataFrame:
@@ -372,13 +372,13 @@ FRAMES: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 
 @cache
-def mixed(frame: str = "pandas", target: str = "number", n_rows: int = 500, weights: bool = False, only: tuple[str, ...] = ()) -> Data:
+def mixed(frame: str = "pandas", target: str = "number", n_rows: int = 500, weights: bool = False) -> Data:
     """A frame of numbers, bools, text, categories and times; some test rows have unseen levels."""
     rng = np.random.default_rng(6)
     columns = dict(mixed_columns(n_rows + N_TEST))
     y = TARGETS[target](columns.pop("signal"), rng)
     columns["city"] = columns["city"][:-3] + ["elsewhere"] * 3
-    arguments = {"X": FRAMES[frame]({name: values for name, values in columns.items() if not only or name in only}), "y": y}
+    arguments = {"X": FRAMES[frame](columns), "y": y}
     if weights:
         arguments["sample_weight"] = rng.integers(0, 4, n_rows + N_TEST) / 2
     return Data(arguments, n_rows)

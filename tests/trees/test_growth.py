@@ -29,15 +29,12 @@ from tests.test_determinism import IN_PAGES, classifier, counts, large, measures
 
 def partition_of(pages, layout, rows, n_threads=1):
     """A RowPartition of some rows of a single page."""
-    page = pages.pages[0].take(np.arange(rows.start, rows.stop))
-    native = kernels.Page(layout, np.ascontiguousarray(page.codes).reshape(-1), page.n_rows, page.lists, rows.start)
-    return kernels.RowPartition(layout, [native], n_threads)
+    page = pages.pages[0].take(np.arange(rows.start, rows.stop), rows.start)
+    return kernels.RowPartition(layout, [page.open(pages.layout, 0)], n_threads)
 
 
 def layout_of(pages):
-    n_bins = (np.diff(pages.binning.begin) + 1 + pages.missing).astype(np.int32)
-    shape = pages.width, pages.pages[0].codes.shape[2]
-    return kernels.BinLayout(n_bins, pages.missing, pages.binning.missing_bins, *shape, pages.storage.places)
+    return pages.layout.native
 
 
 def summed(pages, n_partitions, n_threads):
@@ -65,11 +62,11 @@ MORE = {
 def test_partitions_leave_no_trace(case, n_partitions, monkeypatch):
     expected, made = case.fingerprint(), []
 
-    def workspace(self, execution):
-        made.append(summed(self, n_partitions, execution.n_threads))
+    def make(pages, first_row, execution):
+        made.append(summed(pages, n_partitions, execution.n_threads))
         return made[-1]
 
-    monkeypatch.setattr(Pages, "workspace", workspace)
+    monkeypatch.setattr("sapwood.training.boosting.make_grower", make)
     assert case.fingerprint(n_jobs=1 + n_partitions % 2) == expected
     assert len(made[0].partition.parts) == n_partitions
 
@@ -117,7 +114,7 @@ def test_workers_grow_one_tree(policy, forced, loss):
         return grow_tree(grower, binning, own, config, 7, leaves)
 
     all_leaves = LeafAssignment(n_rows)
-    expected = grow(pages.workspace(SERIAL), records(), all_leaves)
+    expected = grow(make_grower(pages, 0, SERIAL), records(), all_leaves)
     assert expected.n_leaves >= 16
     layout, rows = layout_of(pages), slices(n_rows, n_workers)
 
@@ -125,18 +122,19 @@ def test_workers_grow_one_tree(policy, forced, loss):
         whole, mine = records(), rows[execution.collective.rank]
         size = whole.scale.record_size
         leaves = LeafAssignment(mine.stop - mine.start)
-        grower = make_grower(kernels.SplitSearch(layout, 1, 1 << 24), partition_of(pages, layout, mine), execution)
+        grower = SummedGrower(kernels.SplitSearch(layout, 1, 1 << 24), partition_of(pages, layout, mine), execution)
         own = replace(whole, data=whole.data[mine.start * size : mine.stop * size])  # whose sums and number are those of all
         return grow(grower, own, leaves), leaves.of_row
 
     for (tree, of_row), mine in zip(run(n_workers, work), rows, strict=True):
         for name in [*Tree.names(), "sets"]:
             np.testing.assert_array_equal(getattr(tree, name), getattr(expected, name), err_msg=name)
+        np.testing.assert_array_equal(tree.leaves.value, expected.leaves.value)
         np.testing.assert_array_equal(of_row, all_leaves.of_row[mine])
 
 
 def test_the_place_of_the_rows_chooses_the_grower():
     x = np.arange(40.0)[:, None]
     pages = Pages.build(ArrayTable(x), Binning.fit(ArrayTable(x), 255, None, None, 0, SERIAL), SERIAL)
-    assert type(pages.workspace(SERIAL)) is LocalGrower
-    assert type(pages.workspace(Execution(1, thread_collectives(2)[0]))) is SummedGrower
+    assert type(make_grower(pages, 0, SERIAL)) is LocalGrower
+    assert type(make_grower(pages, 0, Execution(1, thread_collectives(2)[0]))) is SummedGrower

@@ -13,7 +13,7 @@ from sapwood.data.dataset import BinnedDataset
 from sapwood.encoding.encoding import Encoding
 from sapwood.losses import Loss
 from sapwood.model import Model
-from sapwood.runtime.execution import Execution
+from sapwood.runtime.execution import SERIAL, Execution
 from sapwood.sampling.rows import RowSampler
 from sapwood.training.checkpoint import CheckpointWriter
 from sapwood.training.line_search import Step
@@ -77,11 +77,17 @@ class TrainingPlan:
     strategy: TreePerOutput = field(default_factory=TreePerOutput)
 
     def first_model(
-        self, rows: BinnedDataset, base_score: np.ndarray | None = None, *, schema: Schema | None = None, encoding: Encoding | None = None
+        self,
+        rows: BinnedDataset,
+        base_score: np.ndarray | None = None,
+        *,
+        schema: Schema | None = None,
+        encoding: Encoding | None = None,
+        execution: Execution = SERIAL,
     ) -> Model:
         """Model without trees. `base_score` is its constant; None for the one with the least loss."""
         if base_score is None:
-            base_score = self.loss.start(rows.y, rows.weight, rows.offset)
+            base_score = self.loss.start(rows.y, rows.weight, rows.offset, execution)
         loss, shared = self.loss, self.strategy.shared
         return Model(rows.pages.binning, base_score, loss.name, loss.link, shared=shared, schema=schema, encoding=encoding)
 

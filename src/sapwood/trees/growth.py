@@ -100,9 +100,9 @@ class LocalGrower(NodesOf):
 class SummedGrower(NodesOf):
     """Grows on one of several partitions: every step sums integers over all of them."""
 
-    def __init__(self, search: kernels.SplitSearch, partition: kernels.RowPartition, execution: Execution) -> None:
+    def __init__(self, search: kernels.SplitSearch, partition: kernels.RowPartition, execution: Execution, first_row: int = 0) -> None:
         super().__init__(search, partition)
-        self.execution = execution
+        self.execution, self.first_row = execution, first_row
 
     def start(
         self,
@@ -114,7 +114,8 @@ class SummedGrower(NodesOf):
         allowed: np.ndarray | None = None,
         sample: np.ndarray | None = None,
     ) -> float:
-        sums = self.execution.sum(self.partition.start(gradients, format, key, sample))
+        ids = None if sample is None else sample + self.first_row
+        sums = self.execution.sum(self.partition.start(gradients, format, key, ids))
         return self._best(self.search.start(sums, format, rules, max_depth, key, allowed))[1][0]
 
     def advance(self, nodes: list[int], search: bool, allowed: np.ndarray | None = None) -> Gains:
@@ -142,4 +143,4 @@ def make_grower(rows: Pages | SortedRows, first_row: int, execution: Execution) 
     layout = rows.layout.native
     search = kernels.SplitSearch(layout, execution.n_threads, HISTOGRAM_BYTES)
     partition = kernels.RowPartition(layout, rows.open(first_row), execution.n_threads)
-    return LocalGrower(search, partition) if execution.is_local else SummedGrower(search, partition, execution)
+    return LocalGrower(search, partition) if execution.is_local else SummedGrower(search, partition, execution, first_row)
