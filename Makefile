@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 KERNELS := CMakeLists.txt pyproject.toml $(wildcard src/kernels/*.?pp src/kernels/*/*.?pp)
 ASAN_TESTS := tests/kernels tests/trees tests/losses tests/model tests/data tests/encoding
 
-.PHONY: help demo test lint types unit bench fuzz fuzzer kill asan format clean FORCE
+.PHONY: help demo test lint types stubs unit bench fuzz fuzzer kill asan format clean FORCE
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -24,8 +24,12 @@ lint: .venv/dev
 	@$(BIN)/clang-format --dry-run -Werror src/kernels/*.?pp src/kernels/*/*.?pp
 
 types: .venv/dev
+	@$(BIN)/python tools/generate_stubs.py --check
 	@$(BIN)/mypy
 	@$(BIN)/python tools/check_types.py
+
+stubs: .venv/dev  ## write the types of the compiled modules
+	@$(BIN)/python tools/generate_stubs.py
 
 unit: .venv/dev
 	@$(BIN)/python -m pytest -n 2

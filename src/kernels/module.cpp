@@ -13,15 +13,18 @@ NB_MODULE(SAPWOOD_MODULE, m) {
   m.attr("MAX_HESSIAN") = kMaxHessian;
   m.attr("GRADIENT_SHIFT") = kGradientShift;
   m.attr("HESSIAN_SHIFT") = kHessianShift;
-  m.def("supports_avx2", [] {
+  m.def(
+      "supports_avx2",
+      [] {
 #if defined(__x86_64__)
-    __builtin_cpu_init();
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
-           __builtin_cpu_supports("fma");
+        __builtin_cpu_init();
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+               __builtin_cpu_supports("fma");
 #else
-    return false;
+        return false;
 #endif
-  });
+      },
+      "Whether this CPU can run the AVX2 module.");
   bind_losses(m);
   bind_ranking(m);
   bind_sampling(m);

@@ -35,7 +35,20 @@ partition.leaf_sums(np.zeros(257, np.int64), np.zeros(20, np.uint8), 1)
 """,
     "a link that does not exist": "kernels.apply_link('probit', np.zeros((2, 1)), 1)",
     "a softmax of no classes": """
-kernels.softmax_records(np.zeros(4), np.zeros((0, 4)), None, 1.0, 1.0, np.zeros((0, 32), np.uint8), 0, 4, 1)
+target = kernels.RecordTarget(1.0, 1.0, np.zeros((0, 32), np.uint8))
+kernels.softmax_records(np.zeros(4), np.zeros((0, 4)), None, target, 0, 4, 1)
+""",
+    "records of one dimension where each class has its own": """
+target = kernels.RecordTarget(1.0, 1.0, np.zeros(64, np.uint8))
+kernels.softmax_records(np.zeros(4), np.zeros((2, 4)), None, target, 0, 4, 1)
+""",
+    "records of two dimensions for one output": """
+kernels.loss_records(0, np.zeros(4), np.zeros(4), None, kernels.RecordTarget(1.0, 1.0, np.zeros((1, 32), np.uint8)), 1)
+""",
+    "queries that do not cover the rows": "kernels.RankedRows(np.ones(4), np.zeros(4), None, np.array([0, 5]), np.ones(1))",
+    "gradients of other rows": """
+rows = kernels.RankedRows(np.ones(4), np.zeros(4), None, np.array([0, 4]), np.ones(1))
+kernels.listwise_gradients(rows, np.zeros(3), np.zeros(4), 1)
 """,
     "a page whose size overflows": """
 page, missing, begin = np.zeros(64, np.uint8), np.zeros(8, np.uint8), np.zeros(9, np.int64)

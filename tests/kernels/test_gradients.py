@@ -49,7 +49,9 @@ class TestLossRecords:
     def test_pairs(self, kernels, name, is_weighted, n):
         y, raw, weight = rows_of(name, n, is_weighted)
         out = np.zeros(n, dtype=PAIR)
-        sums = kernels.loss_records(twin.KINDS[name], y, raw, weight, *SCALES, out.view(np.uint8), 2, twin.FORMULAS[name].parameter)
+        sums = kernels.loss_records(
+            twin.KINDS[name], y, raw, weight, kernels.RecordTarget(*SCALES, out.view(np.uint8)), 2, twin.FORMULAS[name].parameter
+        )
         assert_within_a_unit(out["gradient"], times(twin.FORMULAS[name].gradient(y, raw), weight) * SCALES[0])
         assert_within_a_unit(out["hessian"], times(twin.FORMULAS[name].hessian(y, raw), weight) * SCALES[1])
         assert_sums(sums, out["gradient"], out["hessian"])
@@ -59,7 +61,9 @@ class TestLossRecords:
     def test_singles(self, kernels, name, n):
         y, raw, _ = rows_of(name, n, False)
         out = np.zeros(n, dtype=np.int32)
-        sums = kernels.loss_records(twin.KINDS[name], y, raw, None, SCALES[0], 0.0, out.view(np.uint8), 2, twin.FORMULAS[name].parameter)
+        sums = kernels.loss_records(
+            twin.KINDS[name], y, raw, None, kernels.RecordTarget(SCALES[0], 0.0, out.view(np.uint8)), 2, twin.FORMULAS[name].parameter
+        )
         assert_within_a_unit(out, twin.FORMULAS[name].gradient(y, raw) * SCALES[0])
         assert_sums(sums, out, np.zeros(n))
 
@@ -104,11 +108,19 @@ class TestLossRecords:
     def test_a_row_does_not_depend_on_its_neighbours(self, kernels, name):
         y, raw, weight = rows_of(name, 11, True)
         out, one = np.zeros(11, dtype=PAIR), np.zeros(1, dtype=PAIR)
-        kernels.loss_records(twin.KINDS[name], y, raw, weight, *SCALES, out.view(np.uint8), 1, twin.FORMULAS[name].parameter)
+        kernels.loss_records(
+            twin.KINDS[name], y, raw, weight, kernels.RecordTarget(*SCALES, out.view(np.uint8)), 1, twin.FORMULAS[name].parameter
+        )
         for i in range(11):
             row = slice(i, i + 1)
             kernels.loss_records(
-                twin.KINDS[name], y[row], raw[row], weight[row], *SCALES, one.view(np.uint8), 1, twin.FORMULAS[name].parameter
+                twin.KINDS[name],
+                y[row],
+                raw[row],
+                weight[row],
+                kernels.RecordTarget(*SCALES, one.view(np.uint8)),
+                1,
+                twin.FORMULAS[name].parameter,
             )
             assert one[0] == out[i]
 
@@ -118,7 +130,7 @@ class TestLossRecords:
 
         def run(kind=0, y=y, raw=raw, weight=None, records=records, values=values):
             if call == "records":
-                return kernels.loss_records(kind, y, raw, weight, 1.0, 1.0, records, 1)
+                return kernels.loss_records(kind, y, raw, weight, kernels.RecordTarget(1.0, 1.0, records), 1)
             if call == "extent":
                 return kernels.loss_extent(kind, y, raw, weight, 1)
             if call == "gradients":
@@ -143,19 +155,22 @@ class TestArrayRecords:
         rng = np.random.default_rng(n)
         gradient, hessian = rng.normal(size=n), rng.random(n)
         pairs, singles = np.zeros(n, dtype=PAIR), np.zeros(n, dtype=np.int32)
-        sums = kernels.array_records(gradient, hessian, *SCALES, pairs.view(np.uint8), 2)
+        sums = kernels.array_records(gradient, hessian, kernels.RecordTarget(*SCALES, pairs.view(np.uint8)), 2)
         np.testing.assert_array_equal(pairs["gradient"], np.rint(gradient * SCALES[0]))
         np.testing.assert_array_equal(pairs["hessian"], np.rint(hessian * SCALES[1]))
         assert_sums(sums, pairs["gradient"], pairs["hessian"])
-        sums = kernels.array_records(gradient, None, SCALES[0], 0.0, singles.view(np.uint8), 2)
+        sums = kernels.array_records(gradient, None, kernels.RecordTarget(SCALES[0], 0.0, singles.view(np.uint8)), 2)
         np.testing.assert_array_equal(singles, pairs["gradient"])
         assert_sums(sums, singles, np.ones(n))
 
     def test_bad_arguments(self, kernels):
         with pytest.raises(ValueError, match="same length"):
-            kernels.array_records(np.zeros(3), np.zeros(2), 1.0, 1.0, np.zeros(24, dtype=np.uint8), 1)
+            kernels.array_records(np.zeros(3), np.zeros(2), kernels.RecordTarget(1.0, 1.0, np.zeros(24, dtype=np.uint8)), 1)
         with pytest.raises(ValueError, match="4 or 8 bytes"):
-            kernels.array_records(np.zeros(3), None, 1.0, 1.0, np.zeros(20, dtype=np.uint8), 1)
+            kernels.array_records(np.zeros(3), None, kernels.RecordTarget(1.0, 1.0, np.zeros(20, dtype=np.uint8)), 1)
+        for wrong in (np.zeros(24), np.zeros(48, dtype=np.uint8)[::2]):  # a copy would be written, not the array
+            with pytest.raises(TypeError):
+                kernels.RecordTarget(1.0, 1.0, wrong)
 
 
 class TestArrayExtent:
@@ -184,7 +199,7 @@ class TestSoftmax:
         weight = rng.uniform(0, 2, n) if is_weighted else None
         out, values = np.zeros((n_classes, n), dtype=PAIR), np.full(n, np.nan)
         thirds = (0, n // 3), (n // 3, n // 3), (n // 3, n)
-        found = [kernels.softmax_records(y, raw, weight, *SCALES, out.view(np.uint8), *rows, 2) for rows in thirds]
+        found = [kernels.softmax_records(y, raw, weight, kernels.RecordTarget(*SCALES, out.view(np.uint8)), *rows, 2) for rows in thirds]
         all_sums = [tuple(map(sum, zip(*parts, strict=True))) for parts in zip(*found, strict=True)]
         kernels.softmax_values(y, raw, weight, values, 2)
         value, gradient, hessian = twin.softmax_formulas(y, raw)
@@ -196,17 +211,17 @@ class TestSoftmax:
 
     def test_bad_arguments(self, kernels):
         y, raw, out, values = np.zeros(4), np.zeros((3, 4)), np.zeros((3, 32), dtype=np.uint8), np.zeros(4)
-        kernels.softmax_records(y, raw, None, 1.0, 1.0, out, 0, 4, 1)
+        kernels.softmax_records(y, raw, None, kernels.RecordTarget(1.0, 1.0, out), 0, 4, 1)
         kernels.softmax_values(y, raw, None, values, 1)
         with pytest.raises(ValueError):
-            kernels.softmax_records(np.zeros(3), raw, None, 1.0, 1.0, out, 0, 4, 1)
+            kernels.softmax_records(np.zeros(3), raw, None, kernels.RecordTarget(1.0, 1.0, out), 0, 4, 1)
         with pytest.raises(ValueError):
-            kernels.softmax_records(y, raw, np.zeros(3), 1.0, 1.0, out, 0, 4, 1)
+            kernels.softmax_records(y, raw, np.zeros(3), kernels.RecordTarget(1.0, 1.0, out), 0, 4, 1)
         with pytest.raises(ValueError):
-            kernels.softmax_records(y, raw, None, 1.0, 1.0, out[:2], 0, 4, 1)
+            kernels.softmax_records(y, raw, None, kernels.RecordTarget(1.0, 1.0, out[:2]), 0, 4, 1)
         for rows in ((-1, 4), (0, 5), (3, 2)):
             with pytest.raises(ValueError, match="rows out of range"):
-                kernels.softmax_records(y, raw, None, 1.0, 1.0, out, *rows, 1)
+                kernels.softmax_records(y, raw, None, kernels.RecordTarget(1.0, 1.0, out), *rows, 1)
         with pytest.raises(ValueError):
             kernels.softmax_values(y, raw, None, values[:3], 1)
         for wrong in (-1.0, 3.0, np.nan):

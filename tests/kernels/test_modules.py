@@ -35,7 +35,8 @@ def test_losses(name):
         values, records = np.empty(len(raw)), np.zeros(2 * len(raw), dtype=np.int32)
         kernels.loss_values(kind, y, raw, weight, values, 1, parameter)
         extent = kernels.loss_extent(kind, y, raw, weight, 1, parameter)
-        kernels.loss_records(kind, y, raw, weight, *(2.0**29 / np.maximum(extent, 1e-9)), records.view(np.uint8), 1, parameter)
+        target = kernels.RecordTarget(*(2.0**29 / np.maximum(extent, 1e-9)), records.view(np.uint8))
+        kernels.loss_records(kind, y, raw, weight, target, 1, parameter)
         return np.concatenate([values, extent, records])
 
     assert_same_bits(compute)
@@ -57,7 +58,7 @@ def test_softmax():
     def compute(kernels):
         values, records = np.empty(2001), np.zeros((5, 2 * 2001), dtype=np.int32)
         kernels.softmax_values(y, raw, None, values, 1)
-        kernels.softmax_records(y, raw, None, 2.0**29, 2.0**30, records.view(np.uint8), 0, len(y), 1)
+        kernels.softmax_records(y, raw, None, kernels.RecordTarget(2.0**29, 2.0**30, records.view(np.uint8)), 0, len(y), 1)
         return np.concatenate([values, records.ravel()])
 
     assert_same_bits(compute)
@@ -88,10 +89,11 @@ def test_ranking():
         values, rows = np.empty((5, 60)), np.empty((10, n))
         for measure in range(4):
             of = gain if measure in (0, 3) else (gain > 0).astype(float)
-            kernels.pair_gradients(measure, of, raw, None, begin, unit, 20, 1.0, measure < 3, rows[2 * measure], rows[2 * measure + 1], 1)
+            queries = kernels.RankedRows(of, raw, None, begin, unit)
+            kernels.pair_gradients(measure, queries, 20, 1.0, measure < 3, rows[2 * measure], rows[2 * measure + 1], 1)
             if measure < 3:
                 kernels.rank_values(measure, of, raw, begin, 10, values[measure], 1)
-        kernels.listwise_gradients(gain + 0.5, raw, None, begin, unit, rows[8], rows[9], 1)
+        kernels.listwise_gradients(kernels.RankedRows(gain + 0.5, raw, None, begin, unit), rows[8], rows[9], 1)
         kernels.pair_values(gain, raw, begin, unit, 1.0, values[3], 1)
         kernels.listwise_values(gain + 0.5, raw, begin, unit, values[4], 1)
         return np.concatenate([values.ravel(), rows.ravel()])

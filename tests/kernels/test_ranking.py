@@ -27,7 +27,8 @@ def make(seed, measure="ndcg", tied=False, sizes=SIZES):
 
 def pair_gradients(measure, gain, raw, begin, unit, truncation=30, normalize=True, weight=None, n_threads=1):
     g, h = np.full((2, len(gain)), np.nan)
-    extent = kernels.pair_gradients(MEASURES.index(measure), gain, raw, weight, begin, unit, truncation, 1.0, normalize, g, h, n_threads)
+    rows = kernels.RankedRows(gain, raw, weight, begin, unit)
+    extent = kernels.pair_gradients(MEASURES.index(measure), rows, truncation, 1.0, normalize, g, h, n_threads)
     return g, h, extent
 
 
@@ -92,7 +93,7 @@ def test_any_number_of_threads():
 
 def listwise(target, raw, begin, n_threads=1, weight=None):
     g, h = np.full((2, len(raw)), np.nan)
-    extent = kernels.listwise_gradients(target, raw, weight, begin, np.ones(len(begin) - 1), g, h, n_threads)
+    extent = kernels.listwise_gradients(kernels.RankedRows(target, raw, weight, begin, np.ones(len(begin) - 1)), g, h, n_threads)
     return g, h, extent
 
 

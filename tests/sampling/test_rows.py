@@ -15,7 +15,7 @@ def make(n_rows=20_000, seed=0):
     gradient, hessian = p - (rng.random(n_rows) < p), p * (1 - p)
     scale = GradientScale.covering(1.0, 0.25, headroom=32)
     data = np.zeros(8 * n_rows, dtype=np.uint8)
-    sums = kernels.array_records(gradient, hessian, scale.gradient, scale.hessian, data, 1)
+    sums = kernels.array_records(gradient, hessian, scale.target(data), 1)
     return FixedGradients(data, n_rows, scale, sums)
 
 

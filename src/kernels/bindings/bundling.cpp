@@ -127,7 +127,7 @@ auto store_rows(In2<uint8_t> bins, const ColumnLayout& columns, Bytes page, int6
 }  // namespace
 
 void bind_bundling(nb::module_& m) {
-  nb::class_<ColumnLayout>(m, "ColumnLayout")
+  nb::class_<ColumnLayout>(m, "ColumnLayout", "The storage of features that do not all have a column of their own.")
       .def(
           "__init__",
           [](ColumnLayout* self, In<int32_t> missing_bin, In<int32_t> column, In<int32_t> default_bin) {
@@ -147,7 +147,8 @@ void bind_bundling(nb::module_& m) {
         }
         return std::pair(to_numpy(std::move(lists.first)), to_numpy(std::move(lists.second)));
       },
-      "bins"_a, "columns"_a, "page"_a, "page_rows"_a, "first_row"_a, "width"_a, "stride"_a, "clashes"_a, "n_threads"_a);
+      "bins"_a, "columns"_a, "page"_a, "page_rows"_a, "first_row"_a, "width"_a, "stride"_a, "clashes"_a, "n_threads"_a,
+      "Write plain rows of bins to a page. Returns how long each row's list is, and the lists.");
   m.def(
       "take_lists",
       [](In<uint32_t> begin, In<uint32_t> bins, In<int64_t> rows, int n_threads) {
@@ -167,7 +168,7 @@ void bind_bundling(nb::module_& m) {
         }
         return std::pair(to_numpy(std::move(lists.first)), to_numpy(std::move(lists.second)));
       },
-      "begin"_a, "bins"_a, "rows"_a, "n_threads"_a);
+      "begin"_a, "bins"_a, "rows"_a, "n_threads"_a, "The lists of some rows.");
 }
 
 }  // namespace sapwood

@@ -7,7 +7,7 @@ namespace sapwood {
 
 void bind_file(nb::module_& m) {
   const auto release = nb::call_guard<nb::gil_scoped_release>();
-  m.def("hash_bytes", [](In<uint8_t> data) { return hash_bytes(data.data(), int64_t(data.size())); }, "data"_a, release);
+  m.def("hash_bytes", [](In<uint8_t> data) { return hash_bytes(data.data(), int64_t(data.size())); }, "data"_a, release, "A 64-bit hash.");
   m.def(
       "find_fault",
       [](In<int64_t> begin, In<int32_t> feature, In<double> threshold, In<int32_t> bin, In<int32_t> left, In<int32_t> right,
@@ -27,7 +27,7 @@ void bind_file(nb::module_& m) {
         return fault ? std::optional<std::string>(fault) : std::nullopt;
       },
       nb::kw_only(), "begin"_a, "feature"_a, "threshold"_a, "bin"_a, "left"_a, "right"_a, "missing_left"_a, "gain"_a, "count"_a, "kinds"_a,
-      "cuts_begin"_a, "n_sets"_a);
+      "cuts_begin"_a, "n_sets"_a, "The first fault of a model file's nodes; None if they are sound.");
 }
 
 }  // namespace sapwood

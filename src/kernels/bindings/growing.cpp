@@ -559,7 +559,7 @@ void bind_sorted(nb::module_& m) {
             require(constraints.kinds.empty(), "sorted columns have no kind of category");
             self.tree.constrain(constraints);
           },
-          "constraints"_a)
+          "constraints"_a, "Set the constraints of all trees to come.")
       .def(
           "start",
           [](OwnedSorted& self, Bytes gradients, const HistogramFormat& format, const SplitRules& rules, int max_depth, uint64_t key,
@@ -579,7 +579,8 @@ void bind_sorted(nb::module_& m) {
             }
             return self.tree.nodes()[0].split.gain;
           },
-          "gradients"_a, "format"_a, "rules"_a, "max_depth"_a, "key"_a, "allowed"_a = nb::none(), "sample"_a = nb::none())
+          "gradients"_a, "format"_a, "rules"_a, "max_depth"_a, "key"_a, "allowed"_a = nb::none(), "sample"_a = nb::none(),
+          "Begin a tree. Returns the gain of the root's best split.")
       .def(
           "advance",
           [](OwnedSorted& self, const std::vector<int>& nodes, bool search, AllowedOf allowed) {
@@ -591,7 +592,7 @@ void bind_sorted(nb::module_& m) {
             }
             return gains_of(self.tree.nodes(), first, 2 * int(nodes.size()));
           },
-          "nodes"_a, "search"_a, "allowed"_a = nb::none())
+          "nodes"_a, "search"_a, "allowed"_a = nb::none(), "Split nodes. Returns the first child, and the gains of the children.")
       .def(
           "search_again",
           [](OwnedSorted& self, int node, Allowed allowed) {
@@ -603,7 +604,7 @@ void bind_sorted(nb::module_& m) {
             }
             return self.tree.nodes()[node].split.gain;
           },
-          "node"_a, "allowed"_a = nb::none())
+          "node"_a, "allowed"_a = nb::none(), "The gain of a leaf whose limits have changed.")
       .def(
           "force",
           [](OwnedSorted& self, int node, int feature, int bin, bool missing_left) {
@@ -612,7 +613,8 @@ void bind_sorted(nb::module_& m) {
             nb::gil_scoped_release free;
             return self.tree.force(node, split);
           },
-          "node"_a, "feature"_a, "bin"_a, "missing_left"_a)
+          "node"_a, "feature"_a, "bin"_a, "missing_left"_a,
+          "Make this the split of a node, whatever its gain. False if a child would be empty.")
       .def(
           "leaf_sums",
           [](OwnedSorted& self, In<int64_t> leaves, Bytes leaf_of_row, int leaf_size) {
@@ -622,7 +624,8 @@ void bind_sorted(nb::module_& m) {
                 [&](int64_t leaf) { return leaf >= 0 && leaf < int64_t(nodes.size()) && nodes[int(leaf)].left < 0; },
                 [&](const std::vector<int>& chosen, Sums* sums) { self.tree.leaf_sums(chosen, sums, leaf_of_row.data(), leaf_size); });
           },
-          "leaves"_a, "leaf_of_row"_a, "leaf_size"_a);
+          "leaves"_a, "leaf_of_row"_a, "leaf_size"_a,
+          "(3, n_leaves): exact sums of the leaves' gradients, hessians and rows. Writes the number of its leaf for each row.");
   bind_nodes(type, [](OwnedSorted& self) -> TreeNodes& { return self.tree.nodes(); });
 }
 

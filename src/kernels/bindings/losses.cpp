@@ -59,30 +59,43 @@ std::pair<double, double> array_extent(In<double> gradients, In<double> hessians
   return extent_over_rows(rows.n, n_threads, [&](int64_t begin, int64_t end) { return loss_extent(Given{}, part_of(rows, begin, end)); });
 }
 
+// Where records are written, and what gradients and hessians are multiplied by. The array lives as long as it does.
+struct RecordTarget {
+  double gradient_scale, hessian_scale;
+  nb::ndarray<uint8_t, nb::c_contig, nb::device::cpu> out;
+
+  // The memory of n rows, with 4 or 8 bytes for each.
+  std::pair<uint8_t*, int> of_rows(int64_t n) const {
+    require(out.ndim() == 1, "out must have one dimension");
+    const bool pairs = out.size() == size_t(n) * sizeof(Pair);
+    require(pairs || out.size() == size_t(n) * sizeof(Single), "records must have 4 or 8 bytes for each row");
+    return {out.data(), pairs ? sizeof(Pair) : sizeof(Single)};
+  }
+};
+
 int record_size_of(const Bytes& records, int64_t n) {
   const bool pairs = records.size() == size_t(n) * sizeof(Pair);
   require(pairs || records.size() == size_t(n) * sizeof(Single), "records must have 4 or 8 bytes for each row");
   return pairs ? sizeof(Pair) : sizeof(Single);
 }
 
-std::tuple<int64_t, int64_t, int64_t> loss_records_py(int kind, In<double> y, In<double> raw, Weight weight, double gradient_scale,
-                                                      double hessian_scale, Bytes out, int n_threads, double parameter) {
+std::tuple<int64_t, int64_t, int64_t> loss_records_py(int kind, In<double> y, In<double> raw, Weight weight, const RecordTarget& target,
+                                                      int n_threads, double parameter) {
   const Rows rows = as_rows(y, raw, weight);
   const AnyLoss loss = as_loss(kind, parameter);
-  const int size = record_size_of(out, rows.n);
-  return sum_over_rows(rows.n, n_threads, [&](int64_t begin, int64_t end) {
-    return records_any(loss, part_of(rows, begin, end), gradient_scale, hessian_scale, size, out.data() + begin * size);
+  const auto [out, size] = target.of_rows(rows.n);
+  return sum_over_rows(rows.n, n_threads, [&, out = out, size = size](int64_t begin, int64_t end) {
+    return records_any(loss, part_of(rows, begin, end), target.gradient_scale, target.hessian_scale, size, out + begin * size);
   });
 }
 
-std::tuple<int64_t, int64_t, int64_t> array_records(In<double> gradients, Weight hessians, double gradient_scale, double hessian_scale,
-                                                    Bytes out, int n_threads) {
+std::tuple<int64_t, int64_t, int64_t> array_records(In<double> gradients, Weight hessians, const RecordTarget& target, int n_threads) {
   const int64_t n = int64_t(gradients.size());
   require(!hessians || hessians->size() == gradients.size(), "gradients and hessians must have the same length");
-  const int size = record_size_of(out, n);
-  return sum_over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
-    return records_of(gradients.data() + begin, hessians ? hessians->data() + begin : nullptr, end - begin, gradient_scale, hessian_scale,
-                      size, out.data() + begin * size);
+  const auto [out, size] = target.of_rows(n);
+  return sum_over_rows(n, n_threads, [&, out = out, size = size](int64_t begin, int64_t end) {
+    return records_of(gradients.data() + begin, hessians ? hessians->data() + begin : nullptr, end - begin, target.gradient_scale,
+                      target.hessian_scale, size, out + begin * size);
   });
 }
 
@@ -108,14 +121,15 @@ void check_classes(const In<double>& y, int n_classes) {
 }
 
 // The records of the rows [first, last).
-std::vector<std::tuple<int64_t, int64_t, int64_t>> softmax_records_py(In<double> y, In2<double> raw, Weight weight, double gradient_scale,
-                                                                      double hessian_scale, Out2<uint8_t> out, int64_t first, int64_t last,
+std::vector<std::tuple<int64_t, int64_t, int64_t>> softmax_records_py(In<double> y, In2<double> raw, Weight weight,
+                                                                      const RecordTarget& target, int64_t first, int64_t last,
                                                                       int n_threads) {
   const int64_t n = int64_t(y.size());
   const int n_classes = int(raw.shape(0));
   require(n_classes > 0, "there must be a class");
   require(int64_t(raw.shape(1)) == n && (!weight || int64_t(weight->size()) == n), "y, raw and weight must have the same length");
-  require(int64_t(out.shape(0)) == n_classes && int64_t(out.shape(1)) == n * int64_t(sizeof(Pair)),
+  const auto& out = target.out;
+  require(out.ndim() == 2 && int64_t(out.shape(0)) == n_classes && int64_t(out.shape(1)) == n * int64_t(sizeof(Pair)),
           "out must be (n_classes, n rows of 8 bytes)");
   require(0 <= first && first <= last && last <= n, "rows out of range");
   std::mutex adding;
@@ -125,7 +139,7 @@ std::vector<std::tuple<int64_t, int64_t, int64_t>> softmax_records_py(In<double>
     std::vector<FourSums> four(n_classes);
     std::vector<double> scratch(4 * n_classes);
     softmax_records(y.data() + begin, raw.data() + begin, weight ? weight->data() + begin : nullptr, end - begin, n, n_classes,
-                    gradient_scale, hessian_scale, reinterpret_cast<Pair*>(out.data()) + begin, four.data(), scratch.data());
+                    target.gradient_scale, target.hessian_scale, reinterpret_cast<Pair*>(out.data()) + begin, four.data(), scratch.data());
     std::lock_guard<std::mutex> guard(adding);
     for (int k = 0; k < n_classes; ++k) {
       const RecordSums part = four[k].joined();
@@ -265,34 +279,47 @@ void leaf_sums(const std::vector<Bytes>& planes, Bytes leaves, int leaf_size, Ou
 
 void bind_losses(nb::module_& m) {
   const auto release = nb::call_guard<nb::gil_scoped_release>();
-  m.def("loss_extent", &loss_extent_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "n_threads"_a, "parameter"_a = 0.0, release);
-  m.def("array_extent", &array_extent, "gradients"_a, "hessians"_a, "n_threads"_a, release);
+  nb::class_<RecordTarget>(m, "RecordTarget", "Memory for fixed-point records, and what gradients and hessians are multiplied by.")
+      .def(
+          "__init__",
+          [](RecordTarget* self, double gradient_scale, double hessian_scale, nb::ndarray<uint8_t, nb::c_contig, nb::device::cpu> out) {
+            require(out.ndim() == 1 || out.ndim() == 2, "out must have one dimension, or one row for each class");
+            new (self) RecordTarget{gradient_scale, hessian_scale, std::move(out)};
+          },
+          "gradient_scale"_a, "hessian_scale"_a, "out"_a.noconvert());
+  m.def("loss_extent", &loss_extent_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "n_threads"_a, "parameter"_a = 0.0, release,
+        "The largest |gradient| and hessian of a loss.");
+  m.def("array_extent", &array_extent, "gradients"_a, "hessians"_a, "n_threads"_a, release, "The largest |gradient| and hessian.");
   m.def("loss_gradients", &loss_gradients_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "gradients"_a, "hessians"_a, "n_threads"_a,
-        "parameter"_a = 0.0, release);
-  m.def("loss_records", &loss_records_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "gradient_scale"_a, "hessian_scale"_a, "out"_a,
-        "n_threads"_a, "parameter"_a = 0.0, release);
-  m.def("array_records", &array_records, "gradients"_a, "hessians"_a.none(), "gradient_scale"_a, "hessian_scale"_a, "out"_a, "n_threads"_a,
-        release);
-  m.def("loss_values", &loss_values_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "out"_a, "n_threads"_a, "parameter"_a = 0.0, release);
-  m.def("softmax_records", &softmax_records_py, "y"_a, "raw"_a, "weight"_a.none(), "gradient_scale"_a, "hessian_scale"_a, "out"_a,
-        "first"_a, "last"_a, "n_threads"_a, release);
-  m.def("softmax_values", &softmax_values_py, "y"_a, "raw"_a, "weight"_a.none(), "out"_a, "n_threads"_a, release);
-  m.def("apply_link", &apply_link, "link"_a, "raw"_a, "n_threads"_a, release);
-  m.def("add_leaf_values", &add_leaf_values_py, "leaves"_a, "leaf_size"_a, "values"_a, "raw"_a, "n_threads"_a, release);
+        "parameter"_a = 0.0, release, "Fill in the gradients and hessians of a loss.");
+  m.def("loss_records", &loss_records_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "target"_a, "n_threads"_a, "parameter"_a = 0.0,
+        release, "Write the records of a loss. Returns the sums of |gradient|, gradient and hessian.");
+  m.def("array_records", &array_records, "gradients"_a, "hessians"_a.none(), "target"_a, "n_threads"_a, release,
+        "Write the records of given gradients. Returns the sums of |gradient|, gradient and hessian.");
+  m.def("loss_values", &loss_values_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "out"_a, "n_threads"_a, "parameter"_a = 0.0, release,
+        "Fill in the loss of each row.");
+  m.def("softmax_records", &softmax_records_py, "y"_a, "raw"_a, "weight"_a.none(), "target"_a, "first"_a, "last"_a, "n_threads"_a, release,
+        "Write the records of all classes for the rows [first, last). Returns the three sums of each class.");
+  m.def("softmax_values", &softmax_values_py, "y"_a, "raw"_a, "weight"_a.none(), "out"_a, "n_threads"_a, release,
+        "Fill in the log loss of each row.");
+  m.def("apply_link", &apply_link, "link"_a, "raw"_a, "n_threads"_a, release, "Replace raw scores, (n_rows, n_outputs), by predictions.");
+  m.def("add_leaf_values", &add_leaf_values_py, "leaves"_a, "leaf_size"_a, "values"_a, "raw"_a, "n_threads"_a, release,
+        "Add the values of each row's leaf to raw scores.");
   m.def("project_records", &project_records_py, "planes"_a, "gradient_weights"_a, "hessian_weights"_a, "gradient"_a, "hessian"_a.none(),
-        "n_threads"_a, release);
-  m.def("leaf_sums", &leaf_sums, "planes"_a, "leaves"_a, "leaf_size"_a, "gradient"_a, "hessian"_a, "n_threads"_a, release);
+        "n_threads"_a, release, "Fill in weighted sums of the outputs' records. Returns the largest |gradient| and hessian.");
+  m.def("leaf_sums", &leaf_sums, "planes"_a, "leaves"_a, "leaf_size"_a, "gradient"_a, "hessian"_a, "n_threads"_a, release,
+        "Fill in the exact sums of each output's gradients and hessians in each leaf.");
   m.def(
       "exact_sum", [](In<double> x, int n_threads) { return exact_sum(x.data(), int64_t(x.size()), n_threads); }, "x"_a, "n_threads"_a = 1,
-      release);
+      release, "The sum, rounded once.");
   m.def(
-      "exact_sum_words",  // the sum of x * 2^shift as high * 2^32 + low: words that can be added to those of other rows
+      "exact_sum_words",
       [](In<double> x, int shift, int n_threads) {
         for (size_t i = 0; i < x.size(); ++i) require(std::fabs(std::ldexp(x.data()[i], shift)) < 0x1p62, "shift too large");
         const __int128 sum = exact_sum(x.data(), int64_t(x.size()), shift, n_threads);
         return std::pair(int64_t(sum >> 32), int64_t(sum & 0xffffffff));
       },
-      "x"_a, "shift"_a, "n_threads"_a = 1, release);
+      "x"_a, "shift"_a, "n_threads"_a = 1, release, "The sum of x * 2^shift, as (high, low): high * 2^32 + low.");
   m.def(
       "leaf_quantiles",
       [](In<uint32_t> leaf_of_row, In<double> y, In<double> raw, Weight weight, double quantile, Out<double> out, int n_threads) {
@@ -301,7 +328,8 @@ void bind_losses(nb::module_& m) {
         for (int64_t i = 0; i < rows.n; ++i) require(leaf_of_row.data()[i] < out.size(), "leaf out of range");
         leaf_quantiles(leaf_of_row.data(), rows.n, int64_t(out.size()), rows.y, rows.raw, rows.weight, quantile, n_threads, out.data());
       },
-      "leaf_of_row"_a, "y"_a, "raw"_a, "weight"_a.none(), "quantile"_a, "out"_a, "n_threads"_a, release);
+      "leaf_of_row"_a, "y"_a, "raw"_a, "weight"_a.none(), "quantile"_a, "out"_a, "n_threads"_a, release,
+      "Fill in the quantile of y - raw in each leaf.");
   m.def(
       "leaf_huber",
       [](In<uint32_t> leaf_of_row, In<double> y, In<double> raw, Weight weight, double delta, Out<double> out, int n_threads) {
@@ -311,7 +339,8 @@ void bind_losses(nb::module_& m) {
         for (int64_t i = 0; i < rows.n; ++i) require(leaf_of_row.data()[i] < out.size(), "leaf out of range");
         leaf_huber(leaf_of_row.data(), rows.n, int64_t(out.size()), rows.y, rows.raw, rows.weight, delta, n_threads, out.data());
       },
-      "leaf_of_row"_a, "y"_a, "raw"_a, "weight"_a.none(), "delta"_a, "out"_a, "n_threads"_a, release);
+      "leaf_of_row"_a, "y"_a, "raw"_a, "weight"_a.none(), "delta"_a, "out"_a, "n_threads"_a, release,
+      "Fill in the shift of each leaf with the least Huber loss.");
 }
 
 }  // namespace sapwood

@@ -23,22 +23,32 @@ RankMeasure as_measure(int measure, RankMeasure last) {
   return RankMeasure(measure);
 }
 
-std::pair<double, double> pair_gradients_py(int measure, In<double> gain, In<double> raw, Weight weight, In<int64_t> begin, In<double> unit,
-                                            int64_t truncation, double steepness, bool normalize, Out<double> gradient, Out<double> hessian,
-                                            int n_threads) {
-  const RankedRows rows = as_queries(gain, raw, weight, begin, unit);
-  require(gradient.size() == gain.size() && hessian.size() == gain.size(), "gradient and hessian must have one value for each row");
+// Rows by query; the arrays live as long as it does. Checked once, so that the kernels need not.
+struct OwnedRankedRows {
+  In<double> gain, raw;
+  Weight weight;
+  In<int64_t> begin;
+  In<double> unit;
+  RankedRows rows;
+};
+
+void check_gradients(const OwnedRankedRows& owned, const Out<double>& gradient, const Out<double>& hessian) {
+  const size_t n = owned.gain.size();
+  require(gradient.size() == n && hessian.size() == n, "gradient and hessian must have one value for each row");
+}
+
+std::pair<double, double> pair_gradients_py(int measure, const OwnedRankedRows& rows, int64_t truncation, double steepness, bool normalize,
+                                            Out<double> gradient, Out<double> hessian, int n_threads) {
+  check_gradients(rows, gradient, hessian);
   require(truncation >= 1 && steepness > 0, "truncation and steepness must be positive");
   const PairRule rule{as_measure(measure, RankMeasure::kPairwise), truncation, steepness, normalize};
-  const Extent extent = pair_gradients(rows, rule, n_threads, gradient.data(), hessian.data());
+  const Extent extent = pair_gradients(rows.rows, rule, n_threads, gradient.data(), hessian.data());
   return {extent.gradient, extent.hessian};
 }
 
-std::pair<double, double> listwise_gradients_py(In<double> gain, In<double> raw, Weight weight, In<int64_t> begin, In<double> unit,
-                                                Out<double> gradient, Out<double> hessian, int n_threads) {
-  const RankedRows rows = as_queries(gain, raw, weight, begin, unit);
-  require(gradient.size() == gain.size() && hessian.size() == gain.size(), "gradient and hessian must have one value for each row");
-  const Extent extent = listwise_gradients(rows, n_threads, gradient.data(), hessian.data());
+std::pair<double, double> listwise_gradients_py(const OwnedRankedRows& rows, Out<double> gradient, Out<double> hessian, int n_threads) {
+  check_gradients(rows, gradient, hessian);
+  const Extent extent = listwise_gradients(rows.rows, n_threads, gradient.data(), hessian.data());
   return {extent.gradient, extent.hessian};
 }
 
@@ -46,24 +56,35 @@ std::pair<double, double> listwise_gradients_py(In<double> gain, In<double> raw,
 
 void bind_ranking(nb::module_& m) {
   const auto release = nb::call_guard<nb::gil_scoped_release>();
-  m.def("pair_gradients", &pair_gradients_py, "measure"_a, "gain"_a, "raw"_a, "weight"_a.none(), "begin"_a, "unit"_a, "truncation"_a,
-        "steepness"_a, "normalize"_a, "gradient"_a, "hessian"_a, "n_threads"_a, release);
-  m.def("listwise_gradients", &listwise_gradients_py, "gain"_a, "raw"_a, "weight"_a.none(), "begin"_a, "unit"_a, "gradient"_a, "hessian"_a,
-        "n_threads"_a, release);
+  nb::class_<OwnedRankedRows>(m, "RankedRows",
+                              "Rows of queries: gains, raw scores, weights; the first row of each query; the factor of its gradients. The "
+                              "begins must not change afterwards.")
+      .def(
+          "__init__",
+          [](OwnedRankedRows* self, In<double> gain, In<double> raw, const Weight& weight, In<int64_t> begin, In<double> unit) {
+            new (self) OwnedRankedRows{gain, raw, weight, begin, unit, as_queries(gain, raw, weight, begin, unit)};
+          },
+          "gain"_a, "raw"_a, "weight"_a.none(), "begin"_a, "unit"_a);
+  m.def("pair_gradients", &pair_gradients_py, "measure"_a, "rows"_a, "truncation"_a, "steepness"_a, "normalize"_a, "gradient"_a,
+        "hessian"_a, "n_threads"_a, release,
+        "Fill in the gradients and hessians of the pairs of each query. Returns the largest |gradient| and hessian.");
+  m.def("listwise_gradients", &listwise_gradients_py, "rows"_a, "gradient"_a, "hessian"_a, "n_threads"_a, release,
+        "Fill in the gradients and hessians of each query's softmax. Returns the largest |gradient| and hessian.");
   m.def(
       "pair_values",
       [](In<double> gain, In<double> raw, In<int64_t> begin, In<double> unit, double steepness, Out<double> out, int n_threads) {
         require(out.size() == unit.size(), "out must have one value for each query");
         pair_values(as_queries(gain, raw, {}, begin, unit), steepness, n_threads, out.data());
       },
-      "gain"_a, "raw"_a, "begin"_a, "unit"_a, "steepness"_a, "out"_a, "n_threads"_a, release);
+      "gain"_a, "raw"_a, "begin"_a, "unit"_a, "steepness"_a, "out"_a, "n_threads"_a, release,
+      "Fill in the loss of the pairs of each query.");
   m.def(
       "listwise_values",
       [](In<double> gain, In<double> raw, In<int64_t> begin, In<double> unit, Out<double> out, int n_threads) {
         require(out.size() == unit.size(), "out must have one value for each query");
         listwise_values(as_queries(gain, raw, {}, begin, unit), n_threads, out.data());
       },
-      "gain"_a, "raw"_a, "begin"_a, "unit"_a, "out"_a, "n_threads"_a, release);
+      "gain"_a, "raw"_a, "begin"_a, "unit"_a, "out"_a, "n_threads"_a, release, "Fill in the cross-entropy of each query.");
   m.def(
       "rank_values",
       [](int measure, In<double> gain, In<double> raw, In<int64_t> begin, int64_t last_rank, Out<double> out, int n_threads) {
@@ -72,7 +93,8 @@ void bind_ranking(nb::module_& m) {
         const RankedRows rows = as_queries(gain, raw, {}, begin, In<double>(out));
         rank_values(rows, as_measure(measure, RankMeasure::kMrr), last_rank, n_threads, out.data());
       },
-      "measure"_a, "gain"_a, "raw"_a, "begin"_a, "last_rank"_a, "out"_a, "n_threads"_a, release);
+      "measure"_a, "gain"_a, "raw"_a, "begin"_a, "last_rank"_a, "out"_a, "n_threads"_a, release,
+      "Fill in the measure of each query, over its first `last_rank` rows.");
 }
 
 }  // namespace sapwood

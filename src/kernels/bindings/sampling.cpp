@@ -68,7 +68,7 @@ void bind_sampling(nb::module_& m) {
         }
         return to_numpy(std::move(rows));
       },
-      "n"_a, "first_row"_a, "share"_a, "key"_a, "n_threads"_a = 1);
+      "n"_a, "first_row"_a, "share"_a, "key"_a, "n_threads"_a = 1, "The rows whose hash is below a share of all.");
   m.def(
       "sample_records",
       [](Bytes records, int sampling, double a, double b, uint64_t key, int n_threads, int64_t first_row) {
@@ -82,7 +82,8 @@ void bind_sampling(nb::module_& m) {
         }
         return std::pair(to_numpy(std::move(drawn.first)), drawn.second);
       },
-      "records"_a, "sampling"_a, "a"_a, "b"_a, "key"_a, "n_threads"_a, "first_row"_a = 0);
+      "records"_a, "sampling"_a, "a"_a, "b"_a, "key"_a, "n_threads"_a, "first_row"_a = 0,
+      "Draw rows and scale their records. Returns the rows, and the sums of |gradient|, gradient and hessian.");
   m.def(
       "hash_rows",
       [](int64_t n, uint64_t key, int64_t first_row) {
@@ -94,7 +95,7 @@ void bind_sampling(nb::module_& m) {
         }
         return to_numpy(std::move(out));
       },
-      "n"_a, "key"_a, "first_row"_a = 0);
+      "n"_a, "key"_a, "first_row"_a = 0, "The hash of each row.");
 }
 
 }  // namespace sapwood

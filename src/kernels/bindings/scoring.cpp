@@ -145,8 +145,9 @@ void bind_scoring(nb::module_& m) {
   nb::class_<OwnedLeaves>(m, "LeafArrays", "Parameters of the leaves of trees, by node. The arrays must not change afterwards.")
       .def("__init__", [](OwnedLeaves* self, Flat<double> value) { new (self) OwnedLeaves{value}; }, nb::kw_only(), "value"_a);
   m.def("add_tree", &add_tree, nb::kw_only(), "tree"_a, "leaves"_a, "raw"_a, "n_threads"_a, "page"_a, "n_rows"_a, "width"_a, "stride"_a,
-        "missing_bin"_a, "columns"_a = nb::none(), "lists"_a = nb::none(), "kinds"_a = nb::none(), release);
-  nb::class_<Scorer>(m, "Scorer")
+        "missing_bin"_a, "columns"_a = nb::none(), "lists"_a = nb::none(), "kinds"_a = nb::none(), release,
+        "Add the leaf values of one tree to the raw scores of a page's rows.");
+  nb::class_<Scorer>(m, "Scorer", "Trees, arranged for prediction.")
       .def(
           "__init__",
           [](Scorer* self, const OwnedTrees& trees, const OwnedLeaves& leaves, int n_features, int n_outputs,
@@ -172,7 +173,7 @@ void bind_scoring(nb::module_& m) {
             require(n_threads > 0, "n_threads must be positive");
             self.add(table, first, last, n_threads, out.data());
           },
-          "x"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release)
+          "x"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release, "Add the predictions of the trees [first, last) to `out`.")
       .def(
           "add_sparse",
           [](const Scorer& self, const OwnedLines& rows, int64_t first, int64_t last, Out2<double> out, int n_threads) {
@@ -182,7 +183,8 @@ void bind_scoring(nb::module_& m) {
             require(n_threads > 0, "n_threads must be positive");
             self.add(rows.lines, first, last, n_threads, out.data());
           },
-          "rows"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release)
+          "rows"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release,
+          "Add the predictions of the trees [first, last) to `out`, for sparse rows.")
       .def(
           "leaves",
           [](const Scorer& self, AnyTable x, int64_t first, int64_t last, Out2<int32_t> out, int n_threads) {
@@ -193,7 +195,7 @@ void bind_scoring(nb::module_& m) {
             require(int64_t(out.shape(0)) == table.n_rows && int64_t(out.shape(1)) == last - first, "out does not fit");
             self.leaves(table, first, last, n_threads, out.data());
           },
-          "x"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release);
+          "x"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release, "Fill in the leaf of each row in the trees [first, last).");
   // out: (n_rows, n_outputs * width), width as each of them says.
   using Explain = void (Explainer::*)(const Table&, int64_t, int64_t, int, double*) const;
   auto explain = [](const Explainer& self, const AnyTable& x, int64_t first, int64_t last, const Out2<double>& out, int64_t width,
@@ -206,7 +208,7 @@ void bind_scoring(nb::module_& m) {
     require(n_threads > 0, "n_threads must be positive");
     return table;
   };
-  nb::class_<Explainer> explainer(m, "Explainer");
+  nb::class_<Explainer> explainer(m, "Explainer", "SHAP values of trees: of players, each of one or more features.");
   explainer
       .def(
           "__init__",
@@ -229,8 +231,9 @@ void bind_scoring(nb::module_& m) {
             nb::gil_scoped_release free;
             self.add_against(table, other, first, last, n_threads, out.data());
           },
-          "x"_a, "background"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a);
-  auto def_explain = [&](const char* name, Explain add, auto width) {
+          "x"_a, "background"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a,
+          "Add the SHAP values of the trees [first, last) against background rows to `out`.");
+  auto def_explain = [&](const char* name, Explain add, auto width, const char* doc) {
     explainer.def(
         name,
         [=](const Explainer& self, AnyTable x, int64_t first, int64_t last, Out2<double> out, int n_threads) {
@@ -238,10 +241,12 @@ void bind_scoring(nb::module_& m) {
           nb::gil_scoped_release free;
           (self.*add)(table, first, last, n_threads, out.data());
         },
-        "x"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a);
+        "x"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, doc);
   };
-  def_explain("add", &Explainer::add, [](int64_t n) { return n + 1; });
-  def_explain("add_pairs", &Explainer::add_pairs, [](int64_t n) { return n * n; });
+  def_explain("add", &Explainer::add, [](int64_t n) { return n + 1; }, "Add the SHAP values of the trees [first, last) to `out`.");
+  def_explain(
+      "add_pairs", &Explainer::add_pairs, [](int64_t n) { return n * n; },
+      "Add the SHAP interaction values of the trees [first, last) to `out`.");
 }
 
 }  // namespace sapwood

@@ -42,8 +42,14 @@ void bin_table(AnyTable x, int first_feature, In<double> cuts, In<int64_t> cuts_
       block_of(n));
 }
 
+std::vector<nb::ndarray<nb::numpy, double, nb::ndim<1>>> to_arrays(std::vector<std::vector<double>> lists) {
+  std::vector<nb::ndarray<nb::numpy, double, nb::ndim<1>>> arrays;
+  for (auto& list : lists) arrays.push_back(to_numpy(std::move(list)));
+  return arrays;
+}
+
 // Cut points of each column of a table, from all rows or the given ones.
-nb::list find_cuts_py(AnyTable x, std::optional<In<uint32_t>> rows, Weight weight, int max_bins, int n_threads) {
+auto find_cuts_py(AnyTable x, std::optional<In<uint32_t>> rows, Weight weight, int max_bins, int n_threads) {
   const Table table = as_table(x);
   require(max_bins >= 2, "max_bins must be at least 2");
   const int64_t n = rows ? int64_t(rows->size()) : table.n_rows;
@@ -56,18 +62,18 @@ nb::list find_cuts_py(AnyTable x, std::optional<In<uint32_t>> rows, Weight weigh
     nb::gil_scoped_release release;
     cuts = find_cuts(table, rows ? rows->data() : nullptr, n, weight ? weight->data() : nullptr, max_bins, n_threads);
   }
-  nb::list result;
-  for (auto& c : cuts) result.append(to_numpy(std::move(c)));
-  return result;
+  return to_arrays(std::move(cuts));
 }
 
 }  // namespace
 
 void bind_tables(nb::module_& m) {
   const auto release = nb::call_guard<nb::gil_scoped_release>();
-  m.def("find_cuts", &find_cuts_py, "x"_a, "rows"_a.none(), "weight"_a.none(), "max_bins"_a, "n_threads"_a);
+  m.def("find_cuts", &find_cuts_py, "x"_a, "rows"_a.none(), "weight"_a.none(), "max_bins"_a, "n_threads"_a,
+        "The cut points of each column, from all rows or the given ones.");
   m.def("bin_table", &bin_table, "x"_a, "first_feature"_a, "cuts"_a, "cuts_begin"_a, "page"_a, "page_rows"_a, "first_row"_a, "width"_a,
-        "stride"_a, "missing"_a, "n_threads"_a, release);
+        "stride"_a, "missing"_a, "n_threads"_a, release,
+        "Write the bins of some columns to a page; set `missing` where a value is missing.");
   m.def(
       "hash_columns",
       [](AnyTable x, int64_t first_row, Out<uint64_t> sums, int n_threads) {
@@ -87,7 +93,7 @@ void bind_tables(nb::module_& m) {
             },
             block_of(table.n_columns));
       },
-      "x"_a, "first_row"_a, "sums"_a, "n_threads"_a, release);
+      "x"_a, "first_row"_a, "sums"_a, "n_threads"_a, release, "Add a hash of each column's values and their rows to `sums`.");
   m.def(
       "sum_before",
       [](In<uint32_t> order, In<uint32_t> keys, In<int64_t> targets, std::optional<In<int64_t>> weights,
@@ -99,8 +105,9 @@ void bind_tables(nb::module_& m) {
         sum_before(order.data(), keys.data(), targets.data(), weights ? weights->data() : nullptr, int64_t(n),
                    before ? before->data() : nullptr, totals.data());
       },
-      "order"_a, "keys"_a, "targets"_a, "weights"_a.none(), "before"_a.none(), "totals"_a, release);
-  nb::class_<OwnedLines>(m, "Lines")
+      "order"_a, "keys"_a, "targets"_a, "weights"_a.none(), "before"_a.none(), "totals"_a, release,
+      "Sum targets and weights by key, in an order of rows: before each row, and in all.");
+  nb::class_<OwnedLines>(m, "Lines", "The rows of a sparse table, or its columns. The arrays must not change afterwards.")
       .def(nb::init<nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>, In<int32_t>, In<int64_t>, int64_t, bool, int>(),
            "values"_a, "across"_a, "begin"_a, "n_across"_a, "absent_missing"_a, "n_threads"_a)
       .def(
@@ -121,7 +128,7 @@ void bind_tables(nb::module_& m) {
             return OwnedLines({kept->data(), {n}, owner, {}, self.values.dtype()}, In<int32_t>(to_numpy(std::move(across))),
                               In<int64_t>(to_numpy(std::move(begin))), lines.n_lines, lines.absent_missing, n_threads);
           },
-          "n_threads"_a)
+          "n_threads"_a, "The columns, if these are the rows; the rows, if these are the columns.")
       .def(
           "find_cuts",
           [](const OwnedLines& self, Weight weight, In<int32_t> max_bins, int n_threads) {
@@ -133,11 +140,9 @@ void bind_tables(nb::module_& m) {
               nb::gil_scoped_release free;
               cuts = find_cuts(self.lines, weight ? weight->data() : nullptr, max_bins.data(), n_threads);
             }
-            nb::list result;
-            for (auto& c : cuts) result.append(to_numpy(std::move(c)));
-            return result;
+            return to_arrays(std::move(cuts));
           },
-          "weight"_a.none(), "max_bins"_a, "n_threads"_a)
+          "weight"_a.none(), "max_bins"_a, "n_threads"_a, "The cut points of each of these columns.")
       .def(
           "store",
           [](const OwnedLines& self, In<double> cuts, In<int64_t> cuts_begin, const ColumnLayout& columns, Bytes page, int width,
@@ -166,7 +171,8 @@ void bind_tables(nb::module_& m) {
             }
             return std::pair(to_numpy(std::move(lists.first)), to_numpy(std::move(lists.second)));
           },
-          "cuts"_a, "cuts_begin"_a, "columns"_a, "page"_a, "width"_a, "stride"_a, "missing"_a, "clashes"_a, "n_threads"_a)
+          "cuts"_a, "cuts_begin"_a, "columns"_a, "page"_a, "width"_a, "stride"_a, "missing"_a, "clashes"_a, "n_threads"_a,
+          "Write the bins of these rows to a page. Returns where each row's list begins, and the lists.")
       .def(
           "hash_columns",
           [](const OwnedLines& self, Out<uint64_t> sums, int n_threads, int64_t first_row) {
@@ -187,7 +193,7 @@ void bind_tables(nb::module_& m) {
               for (size_t f = 0; f < own.size(); ++f) sums.data()[f] += own[f];
             }
           },
-          "sums"_a, "n_threads"_a, "first_row"_a = 0, release)
+          "sums"_a, "n_threads"_a, "first_row"_a = 0, release, "Add a hash of each column's entries and their rows to `sums`.")
       .def(
           "share_columns",
           [](const OwnedLines& self, In<int32_t> order, In<int32_t> n_codes, int max_codes, int n_open) {
@@ -201,7 +207,7 @@ void bind_tables(nb::module_& m) {
             }
             return to_numpy(std::move(shared));
           },
-          "order"_a, "n_codes"_a, "max_codes"_a, "n_open"_a)
+          "order"_a, "n_codes"_a, "max_codes"_a, "n_open"_a, "Of each feature, the number of the column it shares, or -1.")
       .def(
           "fill_dense",
           [](const OwnedLines& self, int64_t first_line, int first, int last, Out2<double> out, int n_threads) {
@@ -211,7 +217,8 @@ void bind_tables(nb::module_& m) {
                     "out does not fit");
             fill_dense(self.lines, first_line, n, first, last, out.data(), n_threads);
           },
-          "first_line"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release);
+          "first_line"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release,
+          "Fill in a dense part: some lines, the places [first, last) of each.");
   m.def(
       "sort_columns",
       [](AnyTable x, int n_threads) {
@@ -222,16 +229,16 @@ void bind_tables(nb::module_& m) {
           nb::gil_scoped_release free;
           columns = sort_columns(table, n_threads);
         }
-        nb::list result;
+        using Pairs = nb::ndarray<nb::numpy, uint32_t, nb::ndim<2>>;
+        std::vector<std::pair<Pairs, decltype(to_numpy(std::move(columns[0].values)))>> result;
         for (SortedColumn& column : columns) {
           auto* kept = new std::vector<Ranked>(std::move(column.rows));
           nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<Ranked>*>(p); });
-          nb::ndarray<nb::numpy, uint32_t, nb::ndim<2>> rows(kept->data(), {kept->size(), 2}, owner);
-          result.append(nb::make_tuple(rows, to_numpy(std::move(column.values))));
+          result.emplace_back(Pairs(kept->data(), {kept->size(), 2}, owner), to_numpy(std::move(column.values)));
         }
         return result;
       },
-      "x"_a, "n_threads"_a);
+      "x"_a, "n_threads"_a, "Of each column: its (row, rank) pairs sorted by rank, and its distinct values.");
 }
 
 }  // namespace sapwood

@@ -125,8 +125,19 @@ def bin_rows(table: Table, binning: Binning, rows: slice | np.ndarray, missing: 
     n_rows = len(range(*rows.indices(table.n_rows))) if isinstance(rows, slice) else len(rows)
     bins = np.zeros((n_rows, n), dtype=np.uint8)
     for first, last in table.runs(n):
-        args = binning.cuts, binning.begin, bins.reshape(-1), n_rows, 0, n, n, missing, execution.n_threads
-        kernels.bin_table(table.read(rows, first, last), first, *args)
+        kernels.bin_table(
+            table.read(rows, first, last),
+            first_feature=first,
+            cuts=binning.cuts,
+            cuts_begin=binning.begin,
+            page=bins.reshape(-1),
+            page_rows=n_rows,
+            first_row=0,
+            width=n,
+            stride=n,
+            missing=missing,
+            n_threads=execution.n_threads,
+        )
     return bins
 
 
@@ -177,5 +188,17 @@ def _bin_feature(table: Table, binning: Binning, feature: int, execution: Execut
     x = table.read(_spread(table, EXCLUSION_ROWS), feature, feature + 1)
     cuts = binning.cuts[binning.begin[feature] : binning.begin[feature + 1]]
     bins = np.zeros(len(x), dtype=np.uint8)
-    kernels.bin_table(x, 0, cuts, np.array([0, len(cuts)]), bins, len(x), 0, 1, 1, np.zeros(1, dtype=np.uint8), execution.n_threads)
+    kernels.bin_table(
+        x,
+        first_feature=0,
+        cuts=cuts,
+        cuts_begin=np.array([0, len(cuts)]),
+        page=bins,
+        page_rows=len(x),
+        first_row=0,
+        width=1,
+        stride=1,
+        missing=np.zeros(1, dtype=np.uint8),
+        n_threads=execution.n_threads,
+    )
     return bins

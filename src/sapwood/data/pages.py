@@ -54,7 +54,8 @@ class Page:
         codes = np.ascontiguousarray(self.codes[:, rows])
         if self.lists is None:
             return Page(codes, first_row)
-        return Page(codes, first_row, kernels.take_lists(*self.lists, np.ascontiguousarray(rows, dtype=np.int64), 1))
+        begin, bins = self.lists
+        return Page(codes, first_row, kernels.take_lists(begin, bins, np.ascontiguousarray(rows, dtype=np.int64), 1))
 
 
 class Pages:
@@ -131,22 +132,44 @@ def _build_plain(table: Table, layout: BinLayout, rows: np.ndarray | None, execu
     """Every feature has its own column: rows are binned straight into the page."""
     codes, missing, clashes = _empty(table, layout, rows)
     out, n_rows = codes.reshape(-1), codes.shape[1]
-    cuts = layout.binning.cuts, layout.binning.begin
     for first, last in table.runs(layout.binning.n_features):
         for at, chosen in _blocks(table, rows, 1 << 20):
             x = table.read(chosen, first, last)
-            kernels.bin_table(x, first, *cuts, out, n_rows, at, layout.width, layout.stride, missing, execution.n_threads)
+            kernels.bin_table(
+                x,
+                first_feature=first,
+                cuts=layout.binning.cuts,
+                cuts_begin=layout.binning.begin,
+                page=out,
+                page_rows=n_rows,
+                first_row=at,
+                width=layout.width,
+                stride=layout.stride,
+                missing=missing,
+                n_threads=execution.n_threads,
+            )
     return Page(codes), missing, clashes
 
 
 def _build_bundled(table: Table, layout: BinLayout, rows: np.ndarray | None, execution: Execution) -> Built:
     """Some features share a column, or have their bins in row lists."""
     codes, missing, clashes = _empty(table, layout, rows)
-    lists, shape = [], (layout.width, layout.stride)
+    lists, native = [], layout.columns.native
+    assert native is not None
     for at, chosen in _blocks(table, rows, max(1, BLOCK_BYTES // layout.binning.n_features)):
         bins = bin_rows(table, layout.binning, chosen, missing, execution)
-        target = codes.reshape(-1), codes.shape[1], at, *shape
-        lists.append(kernels.store_rows(bins, layout.columns.native, *target, clashes, execution.n_threads))
+        own = kernels.store_rows(
+            bins,
+            native,
+            page=codes.reshape(-1),
+            page_rows=codes.shape[1],
+            first_row=at,
+            width=layout.width,
+            stride=layout.stride,
+            clashes=clashes,
+            n_threads=execution.n_threads,
+        )
+        lists.append(own)
     if not layout.columns.any_lists:
         return Page(codes), missing, clashes
     return Page(codes, 0, _join_lists([own for own, _ in lists], [bins for _, bins in lists])), missing, clashes
@@ -156,8 +179,17 @@ def _build_sparse(table: SparseTable, layout: BinLayout, rows: np.ndarray | None
     """Entries of a sparse table are binned without a dense copy."""
     codes, missing, clashes = _empty(table, layout, None)
     native = kernels.ColumnLayout(layout.columns.missing_bins, layout.columns.column, layout.columns.default_bin)
-    target = codes.reshape(-1), layout.width, layout.stride, missing, clashes, execution.n_threads
-    lists = table.lines.store(layout.binning.cuts, layout.binning.begin, native, *target)
+    lists = table.lines.store(
+        layout.binning.cuts,
+        layout.binning.begin,
+        native,
+        page=codes.reshape(-1),
+        width=layout.width,
+        stride=layout.stride,
+        missing=missing,
+        clashes=clashes,
+        n_threads=execution.n_threads,
+    )
     if table.absent_missing and table.n_rows:
         missing |= table.occupancy() < 1
     page = Page(codes, 0, lists if layout.columns.any_lists else None)

@@ -70,7 +70,8 @@ class Scoring:
 
     def scored(self, state: Round, rows: Rows, all_rows: bool = False) -> _Scored:
         """View of the estimator for rows of a set, of all partitions: of training rows not more than a score needs."""
-        n_rows, chosen = rows.rows.total, slice(None)
+        n_rows = rows.rows.total
+        chosen: slice | np.ndarray = slice(None)
         if rows is state.rows and not all_rows and n_rows > SCORED_TRAINING_ROWS:
             chosen = kernels.sample_rows(rows.n_rows, rows.rows.first, SCORED_TRAINING_ROWS / n_rows, 0)
         gather = self.execution.gather

@@ -214,8 +214,7 @@ class Loss:
                 self._refuse_negative(hessian, execution)
             scale = GradientScale.covering(*self._finite(extent), constant_hessian=single, headroom=headroom)
             data = self._memory(self.n_outputs, len(y) * scale.record_size)[k]
-            given = gradient, None if single else hessian
-            sums = kernels.array_records(*given, scale.gradient, scale.hessian, data, execution.n_threads)
+            sums = kernels.array_records(gradient, None if single else hessian, scale.target(data), execution.n_threads)
             yield FixedGradients.of(data, scale, sums, execution)
 
     def _memory(self, n_outputs: int, size: int) -> np.ndarray:

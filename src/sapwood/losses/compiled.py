@@ -46,8 +46,9 @@ class CompiledLoss(Loss):
         single = self.constant_hessian and weight is None
         scale = GradientScale.covering(*self._extent(y, raw[0], weight, execution), constant_hessian=single, headroom=headroom)
         data = self._memory(1, len(y) * scale.record_size)[0]
-        to = scale.gradient, scale.hessian, data
-        sums = kernels.loss_records(self.kind, y, raw[0], weight, *to, execution.n_threads, self.parameter)
+        sums = kernels.loss_records(
+            self.kind, y, raw[0], weight, target=scale.target(data), n_threads=execution.n_threads, parameter=self.parameter
+        )
         yield FixedGradients.of(data, scale, sums, execution)
 
     def _extent(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> tuple[float, float]:
@@ -61,10 +62,19 @@ class CompiledLoss(Loss):
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution
     ) -> tuple[np.ndarray, np.ndarray]:
         gradients, hessians = np.empty((1, len(y))), np.empty((1, len(y)))
-        kernels.loss_gradients(self.kind, y, raw[0], weight, gradients[0], hessians[0], execution.n_threads, self.parameter)
+        kernels.loss_gradients(
+            self.kind,
+            y,
+            raw[0],
+            weight,
+            gradients=gradients[0],
+            hessians=hessians[0],
+            n_threads=execution.n_threads,
+            parameter=self.parameter,
+        )
         return gradients, hessians
 
     def weighted_values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> np.ndarray:
         values = np.empty(len(y))
-        kernels.loss_values(self.kind, y, raw[0], weight, values, execution.n_threads, self.parameter)
+        kernels.loss_values(self.kind, y, raw[0], weight, out=values, n_threads=execution.n_threads, parameter=self.parameter)
         return values

@@ -27,5 +27,6 @@ class Huber(CompiledLoss):
 
     def leaf_values(self, rows: LeafRows) -> np.ndarray:
         values, leaf = np.empty(rows.n_leaves), rows.leaf.astype(np.uint32, copy=False)
-        kernels.leaf_huber(leaf, rows.y, rows.raw[0], rows.weight, float(self.huber_delta), values, rows.execution.n_threads)
+        delta, n_threads = float(self.huber_delta), rows.execution.n_threads
+        kernels.leaf_huber(leaf, rows.y, rows.raw[0], rows.weight, delta=delta, out=values, n_threads=n_threads)
         return values

@@ -64,9 +64,10 @@ class MultinomialLogLoss(Loss):
         planes = self._memory(self.n_outputs, len(y) * scale.record_size)
         sums = np.zeros((self.n_outputs, 3), dtype=object)  # of Python's own integers
         step = max(1, AT_ONCE // self.n_outputs)
+        target = scale.target(planes)
         for first in range(0, len(y), step):
             last = min(len(y), first + step)
-            part = kernels.softmax_records(y, raw, weight, scale.gradient, scale.hessian, planes, first, last, execution.n_threads)
+            part = kernels.softmax_records(y, raw, weight, target, first=first, last=last, n_threads=execution.n_threads)
             sums += np.array(part, dtype=object)
         n_total, *totals = execution.totals((len(y), *sums.ravel()))
         for k, data in enumerate(planes):

@@ -26,5 +26,6 @@ class QuantileLoss(CompiledLoss):
 
     def leaf_values(self, rows: LeafRows) -> np.ndarray:
         values, leaf = np.empty(rows.n_leaves), rows.leaf.astype(np.uint32, copy=False)
-        kernels.leaf_quantiles(leaf, rows.y, rows.raw[0], rows.weight, self.quantile, values, rows.execution.n_threads)
+        n_threads = rows.execution.n_threads
+        kernels.leaf_quantiles(leaf, rows.y, rows.raw[0], rows.weight, quantile=self.quantile, out=values, n_threads=n_threads)
         return values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -15,16 +15,6 @@ from sapwood.runtime.execution import SERIAL, Execution
 
 MEASURES = {"ndcg": 0, "map": 1, "mrr": 2}  # the kernel's numbers
 PAIRWISE = 3
-
-
-class RankedRows(NamedTuple):
-    """What gradients of queries are made of, in the order of the kernels' arguments."""
-
-    gain: np.ndarray  # (n_rows,) float64: what a row is worth
-    raw: np.ndarray  # (n_rows,) float64
-    weight: np.ndarray | None  # (n_rows,) float64
-    begin: np.ndarray  # (n_queries + 1,) int64: of each query, its first row
-    unit: np.ndarray  # (n_queries,) float64: what the changes of a query are multiplied by
 
 
 class RankingLoss(Loss):
@@ -66,13 +56,17 @@ class RankingLoss(Loss):
             self._floats = np.empty((2, 1, len(y)))
         gradient, hessian = self._floats
         gain, unit = self._gains(y, execution)
-        rows = RankedRows(gain, raw[0], weight, self.queries.begin, unit)
+        rows = kernels.RankedRows(self._targets(gain), raw[0], weight, self.queries.begin, unit)
         self._finite(execution.max(np.array(self._gradients(rows, (gradient[0], hessian[0]), execution))).tolist())
         return gradient, hessian
 
-    def _gradients(self, rows: RankedRows, out: tuple[np.ndarray, np.ndarray], execution: Execution) -> tuple[float, float]:
+    def _gradients(self, rows: kernels.RankedRows, out: tuple[np.ndarray, np.ndarray], execution: Execution) -> tuple[float, float]:
         """Fill (n_rows,) arrays of gradients and hessians; return the largest of both."""
         raise TypeError(f"{type(self).__name__} has no gradients")
+
+    def _targets(self, gain: np.ndarray) -> np.ndarray:
+        """(n_rows,) float64: the gains that this round's gradients are made of."""
+        return gain
 
     def _gains(self, y: np.ndarray, execution: Execution) -> tuple[np.ndarray, np.ndarray]:
         """What each row gains, (n_rows,), and what a query's changes are multiplied by, (n_queries,). They are kept."""
@@ -109,8 +103,17 @@ class LambdaMart(RankingLoss):
         n_relevant = self.queries.sums(relevant) if self.metric == "map" else np.ones(self.queries.n_queries)
         return relevant, np.divide(1.0, n_relevant, out=np.zeros(len(n_relevant)), where=n_relevant > 0)
 
-    def _gradients(self, rows: RankedRows, out: tuple[np.ndarray, np.ndarray], execution: Execution) -> tuple[float, float]:
-        return kernels.pair_gradients(MEASURES[self.metric], *rows, self.truncation, 1.0, self.normalize, *out, execution.n_threads)
+    def _gradients(self, rows: kernels.RankedRows, out: tuple[np.ndarray, np.ndarray], execution: Execution) -> tuple[float, float]:
+        return kernels.pair_gradients(
+            MEASURES[self.metric],
+            rows,
+            truncation=self.truncation,
+            steepness=1.0,
+            normalize=self.normalize,
+            gradient=out[0],
+            hessian=out[1],
+            n_threads=execution.n_threads,
+        )
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
         """1 - the measure of the first `truncation` rows: the pairs' gradients have no loss of their own."""
@@ -137,13 +140,22 @@ class Pairwise(RankingLoss):
         n_pairs = (sizes**2 - same) / 2
         return y, np.divide(sizes, n_pairs, out=np.zeros(len(sizes)), where=n_pairs > 0)
 
-    def _gradients(self, rows: RankedRows, out: tuple[np.ndarray, np.ndarray], execution: Execution) -> tuple[float, float]:
-        return kernels.pair_gradients(PAIRWISE, *rows, measures.ALL_RANKS, 1.0, False, *out, execution.n_threads)
+    def _gradients(self, rows: kernels.RankedRows, out: tuple[np.ndarray, np.ndarray], execution: Execution) -> tuple[float, float]:
+        return kernels.pair_gradients(
+            PAIRWISE,
+            rows,
+            truncation=measures.ALL_RANKS,
+            steepness=1.0,
+            normalize=False,
+            gradient=out[0],
+            hessian=out[1],
+            n_threads=execution.n_threads,
+        )
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
         gain, unit = self._gains(y, execution)
         values = np.empty(len(unit))
-        kernels.pair_values(gain, raw[0], self.queries.begin, unit, 1.0, values, execution.n_threads)
+        kernels.pair_values(gain, raw[0], self.queries.begin, unit, steepness=1.0, out=values, n_threads=execution.n_threads)
         return self.queries.mean(values / self.queries.sizes, weight, execution)
 
 
@@ -157,9 +169,11 @@ class ListwiseNdcg(RankingLoss):
     def before_round(self, key: int) -> None:
         self._key = key
 
-    def _gradients(self, rows: RankedRows, out: tuple[np.ndarray, np.ndarray], execution: Execution) -> tuple[float, float]:
-        target = rows.gain + 1.0 - kernels.hash_rows(len(rows.gain), self._key, self.queries.first_row) * 2.0**-32
-        return kernels.listwise_gradients(*rows._replace(gain=target), *out, execution.n_threads)
+    def _gradients(self, rows: kernels.RankedRows, out: tuple[np.ndarray, np.ndarray], execution: Execution) -> tuple[float, float]:
+        return kernels.listwise_gradients(rows, out[0], out[1], execution.n_threads)
+
+    def _targets(self, gain: np.ndarray) -> np.ndarray:
+        return gain + 1.0 - kernels.hash_rows(len(gain), self._key, self.queries.first_row) * 2.0**-32
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
         gain, unit = self._gains(y, execution)

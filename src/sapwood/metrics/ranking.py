@@ -77,5 +77,5 @@ def _of_relevant(measure: int, y: Any, scores: Any, queries: Queries, weight: An
 
 def _values(measure: int, gain: np.ndarray, scores: np.ndarray, queries: Queries, k: int | None, execution: Execution) -> np.ndarray:
     out = np.empty(queries.n_queries)
-    kernels.rank_values(measure, gain, scores, queries.begin, k or ALL_RANKS, out, execution.n_threads)
+    kernels.rank_values(measure, gain, scores, queries.begin, last_rank=k or ALL_RANKS, out=out, n_threads=execution.n_threads)
     return out

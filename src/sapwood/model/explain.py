@@ -63,7 +63,7 @@ class TreeExplainer:
         ("path-dependent")
     """
 
-    kernel: None
+    kernel: kernels.Explainer | None
 
     def __init__(self, model: Model, n_rounds: int | None = None, background: Table | None = None) -> None:
         self.model = model
@@ -84,9 +84,11 @@ class TreeExplainer:
         out = np.zeros((table.n_rows, k * (n + 1)))
         for rows in _blocks(table, VALUE_ROWS):
             x = self._dense(table, rows)
-            if self.kernel is not None and self.background is None:
+            if self.kernel is None:
+                continue
+            if self.background is None:
                 self.kernel.add(x, 0, self.n_trees, out[rows], execution.n_threads)
-            elif self.kernel is not None:
+            else:
                 self.kernel.add_against(x, self.background, 0, self.n_trees, out[rows], execution.n_threads)
         by_output = out.reshape(table.n_rows, k, n + 1)
         return self._of_columns(by_output[:, :, :n].transpose(0, 2, 1), 1), by_output[:, :, n] + self.model.base_score

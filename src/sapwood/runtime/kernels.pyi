@@ -1,25 +1,446 @@
+# Written by tools/generate_stubs.py: `make stubs`.
+"""Loops over rows, bins and nodes."""
+
 from collections.abc import Sequence
-from typing import Any, overload
+from typing import Annotated, overload
 
 import numpy
-import numpy as np
 from numpy.typing import NDArray
 
-name: str
+BLOCK_ROWS: int
+
+MAX_GRADIENT: int
+
+MAX_HESSIAN: int
+
+GRADIENT_SHIFT: int
+
+HESSIAN_SHIFT: int
+
+def supports_avx2() -> bool:
+    """Whether this CPU can run the AVX2 module."""
+
+class RecordTarget:
+    """
+    Memory for fixed-point records, and what gradients and hessians are multiplied by.
+    """
+
+    def __init__(
+        self, gradient_scale: float, hessian_scale: float, out: Annotated[NDArray[numpy.uint8], dict(order="C", device="cpu")]
+    ) -> None: ...
+
+def loss_extent(
+    kind: int,
+    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    n_threads: int,
+    parameter: float = 0.0,
+) -> tuple[float, float]:
+    """The largest |gradient| and hessian of a loss."""
+
+def array_extent(
+    gradients: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    hessians: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    n_threads: int,
+) -> tuple[float, float]:
+    """The largest |gradient| and hessian."""
+
+def loss_gradients(
+    kind: int,
+    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    gradients: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    hessians: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    n_threads: int,
+    parameter: float = 0.0,
+) -> None:
+    """Fill in the gradients and hessians of a loss."""
+
+def loss_records(
+    kind: int,
+    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    target: RecordTarget,
+    n_threads: int,
+    parameter: float = 0.0,
+) -> tuple[int, int, int]:
+    """
+    Write the records of a loss. Returns the sums of |gradient|, gradient and hessian.
+    """
+
+def array_records(
+    gradients: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    hessians: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    target: RecordTarget,
+    n_threads: int,
+) -> tuple[int, int, int]:
+    """
+    Write the records of given gradients. Returns the sums of |gradient|, gradient and hessian.
+    """
+
+def loss_values(
+    kind: int,
+    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    n_threads: int,
+    parameter: float = 0.0,
+) -> None:
+    """Fill in the loss of each row."""
+
+def softmax_records(
+    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    target: RecordTarget,
+    first: int,
+    last: int,
+    n_threads: int,
+) -> list[tuple[int, int, int]]:
+    """
+    Write the records of all classes for the rows [first, last). Returns the three sums of each class.
+    """
+
+def softmax_values(
+    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    n_threads: int,
+) -> None:
+    """Fill in the log loss of each row."""
+
+def apply_link(
+    link: str, raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")], n_threads: int
+) -> None:
+    """Replace raw scores, (n_rows, n_outputs), by predictions."""
+
+def add_leaf_values(
+    leaves: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+    leaf_size: int,
+    values: Annotated[NDArray[numpy.float64], dict(order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(device="cpu")],
+    n_threads: int,
+) -> None:
+    """Add the values of each row's leaf to raw scores."""
+
+def project_records(
+    planes: Sequence[Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")]],
+    gradient_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    hessian_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    hessian: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")] | None,
+    n_threads: int,
+) -> tuple[float, float]:
+    """
+    Fill in weighted sums of the outputs' records. Returns the largest |gradient| and hessian.
+    """
+
+def leaf_sums(
+    planes: Sequence[Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")]],
+    leaves: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+    leaf_size: int,
+    gradient: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order="C", device="cpu")],
+    hessian: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order="C", device="cpu")],
+    n_threads: int,
+) -> None:
+    """
+    Fill in the exact sums of each output's gradients and hessians in each leaf.
+    """
+
+def exact_sum(
+    x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)], n_threads: int = 1
+) -> float:
+    """The sum, rounded once."""
+
+def exact_sum_words(
+    x: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)], shift: int, n_threads: int = 1
+) -> tuple[int, int]:
+    """The sum of x * 2^shift, as (high, low): high * 2^32 + low."""
+
+def leaf_quantiles(
+    leaf_of_row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    quantile: float,
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    n_threads: int,
+) -> None:
+    """Fill in the quantile of y - raw in each leaf."""
+
+def leaf_huber(
+    leaf_of_row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    delta: float,
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    n_threads: int,
+) -> None:
+    """Fill in the shift of each leaf with the least Huber loss."""
+
+class RankedRows:
+    """
+    Rows of queries: gains, raw scores, weights; the first row of each query; the factor of its gradients. The begins must not change afterwards.
+    """
+
+    def __init__(
+        self,
+        gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        unit: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
+
+def pair_gradients(
+    measure: int,
+    rows: RankedRows,
+    truncation: int,
+    steepness: float,
+    normalize: bool,
+    gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    hessian: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    n_threads: int,
+) -> tuple[float, float]:
+    """
+    Fill in the gradients and hessians of the pairs of each query. Returns the largest |gradient| and hessian.
+    """
+
+def listwise_gradients(
+    rows: RankedRows,
+    gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    hessian: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    n_threads: int,
+) -> tuple[float, float]:
+    """
+    Fill in the gradients and hessians of each query's softmax. Returns the largest |gradient| and hessian.
+    """
+
+def pair_values(
+    gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    unit: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    steepness: float,
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    n_threads: int,
+) -> None:
+    """Fill in the loss of the pairs of each query."""
+
+def listwise_values(
+    gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    unit: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    n_threads: int,
+) -> None:
+    """Fill in the cross-entropy of each query."""
+
+def rank_values(
+    measure: int,
+    gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    last_rank: int,
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
+    n_threads: int,
+) -> None:
+    """Fill in the measure of each query, over its first `last_rank` rows."""
+
+def sample_rows(n: int, first_row: int, share: float, key: int, n_threads: int = 1) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+    """The rows whose hash is below a share of all."""
+
+def sample_records(
+    records: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+    sampling: int,
+    a: float,
+    b: float,
+    key: int,
+    n_threads: int,
+    first_row: int = 0,
+) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], tuple[int, int, int]]:
+    """
+    Draw rows and scale their records. Returns the rows, and the sums of |gradient|, gradient and hessian.
+    """
+
+def hash_rows(n: int, key: int, first_row: int = 0) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
+    """The hash of each row."""
 
 class ColumnLayout:
-    def __init__(self, missing_bin: NDArray[numpy.int32], column: NDArray[numpy.int32], default_bin: NDArray[numpy.int32]) -> None: ...
+    """The storage of features that do not all have a column of their own."""
+
+    def __init__(
+        self,
+        missing_bin: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        column: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        default_bin: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
     @property
     def n_columns(self) -> int: ...
     @property
     def n_list_bins(self) -> int: ...
 
-class BinLayout:
+def store_rows(
+    bins: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    columns: ColumnLayout,
+    page: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+    page_rows: int,
+    first_row: int,
+    width: int,
+    stride: int,
+    clashes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+    n_threads: int,
+) -> tuple[Annotated[NDArray[numpy.uint32], dict(shape=(None,))], Annotated[NDArray[numpy.uint32], dict(shape=(None,))]]:
+    """
+    Write plain rows of bins to a page. Returns how long each row's list is, and the lists.
+    """
+
+def take_lists(
+    begin: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    bins: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    n_threads: int,
+) -> tuple[Annotated[NDArray[numpy.uint32], dict(shape=(None,))], Annotated[NDArray[numpy.uint32], dict(shape=(None,))]]:
+    """The lists of some rows."""
+
+def find_cuts(
+    x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
+    rows: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    max_bins: int,
+    n_threads: int,
+) -> list[Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+    """The cut points of each column, from all rows or the given ones."""
+
+def bin_table(
+    x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
+    first_feature: int,
+    cuts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    cuts_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    page: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+    page_rows: int,
+    first_row: int,
+    width: int,
+    stride: int,
+    missing: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+    n_threads: int,
+) -> None:
+    """
+    Write the bins of some columns to a page; set `missing` where a value is missing.
+    """
+
+def hash_columns(
+    x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
+    first_row: int,
+    sums: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu")],
+    n_threads: int,
+) -> None:
+    """Add a hash of each column's values and their rows to `sums`."""
+
+def sum_before(
+    order: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    keys: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    targets: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    before: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order="C", device="cpu")] | None,
+    totals: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order="C", device="cpu")],
+) -> None:
+    """
+    Sum targets and weights by key, in an order of rows: before each row, and in all.
+    """
+
+class Lines:
+    """
+    The rows of a sparse table, or its columns. The arrays must not change afterwards.
+    """
+
     def __init__(
         self,
-        n_bins: NDArray[numpy.int32],
-        missing: NDArray[numpy.uint8],
-        missing_bin: NDArray[numpy.int32],
+        values: Annotated[
+            NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None,), order="C", device="cpu", writable=False)
+        ],
+        across: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        n_across: int,
+        absent_missing: bool,
+        n_threads: int,
+    ) -> None: ...
+    def turned(self, n_threads: int) -> Lines:
+        """
+        The columns, if these are the rows; the rows, if these are the columns.
+        """
+
+    def find_cuts(
+        self,
+        weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+        max_bins: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        n_threads: int,
+    ) -> list[Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
+        """The cut points of each of these columns."""
+
+    def store(
+        self,
+        cuts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        cuts_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        columns: ColumnLayout,
+        page: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+        width: int,
+        stride: int,
+        missing: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+        clashes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+        n_threads: int,
+    ) -> tuple[Annotated[NDArray[numpy.uint32], dict(shape=(None,))], Annotated[NDArray[numpy.uint32], dict(shape=(None,))]]:
+        """
+        Write the bins of these rows to a page. Returns where each row's list begins, and the lists.
+        """
+
+    def hash_columns(
+        self, sums: Annotated[NDArray[numpy.uint64], dict(shape=(None,), order="C", device="cpu")], n_threads: int, first_row: int = 0
+    ) -> None:
+        """Add a hash of each column's entries and their rows to `sums`."""
+
+    def share_columns(
+        self,
+        order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        n_codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        max_codes: int,
+        n_open: int,
+    ) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """Of each feature, the number of the column it shares, or -1."""
+
+    def fill_dense(
+        self,
+        first_line: int,
+        first: int,
+        last: int,
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        n_threads: int,
+    ) -> None:
+        """Fill in a dense part: some lines, the places [first, last) of each."""
+
+def sort_columns(
+    x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
+    n_threads: int,
+) -> list[tuple[Annotated[NDArray[numpy.uint32], dict(shape=(None, None))], Annotated[NDArray[numpy.float64], dict(shape=(None,))]]]:
+    """
+    Of each column: its (row, rank) pairs sorted by rank, and its distinct values.
+    """
+
+class BinLayout:
+    """Layout of features and columns in a page and in a histogram."""
+
+    def __init__(
+        self,
+        n_bins: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        missing: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        missing_bin: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
         width: int,
         stride: int,
         columns: ColumnLayout | None = None,
@@ -31,26 +452,42 @@ class BinLayout:
     @property
     def stride(self) -> int: ...
     @property
-    def n_cells(self) -> int: ...
+    def n_cells(self) -> int:
+        """Number of a histogram's cells."""
 
 class Page:
+    """
+    Binned rows. Their codes and lists are checked here, once; the arrays must not change afterwards.
+    """
+
     def __init__(
         self,
         layout: BinLayout,
-        codes: NDArray[numpy.uint8],
+        codes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
         n_rows: int,
-        lists: tuple[NDArray[numpy.uint32], NDArray[numpy.uint32]] | None = None,
+        lists: tuple[
+            Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+            Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        ]
+        | None = None,
         first_row: int = 0,
     ) -> None: ...
     @property
     def n_rows(self) -> int: ...
     @property
-    def first_row(self) -> int: ...
+    def first_row(self) -> int:
+        """Id of its first row among all rows of the data set."""
 
 class HistogramFormat:
+    """
+    The way that a tree's histograms hold their sums. Sums of several partitions add up.
+    """
+
     def __init__(self, gradients: int, count_bits: int, gradient_shift: int = 0, hessian_shift: int = 0) -> None: ...
     @property
-    def gradients(self) -> int: ...
+    def gradients(self) -> int:
+        """0: single, 1: wide, 2: narrow."""
+
     @property
     def count_bits(self) -> int: ...
     @property
@@ -59,6 +496,8 @@ class HistogramFormat:
     def hessian_shift(self) -> int: ...
 
 class SplitRules:
+    """Rules of one tree's splits, in the units of its histograms."""
+
     def __init__(
         self,
         l2: float = 0.0,
@@ -71,196 +510,499 @@ class SplitRules:
     ) -> None: ...
 
 class TreeConstraints:
+    """Constraints of all trees of a model, in real units."""
+
     def __init__(
         self,
         l1: float = 0.0,
-        max_step: float = ...,
+        max_step: float = float("inf"),
         smooth: float = 0.0,
         score_noise: float = 0.0,
         extra: bool = False,
         symmetric: bool = False,
         neighbours: bool = False,
-        weights: NDArray[numpy.float64] | None = None,
-        monotonic: NDArray[numpy.int8] | None = None,
-        kinds: NDArray[numpy.uint8] | None = None,
+        weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
+        monotonic: Annotated[NDArray[numpy.int8], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
+        kinds: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
         category_smooth: float = 0.0,
         category_l2: float = 0.0,
         min_level_rows: int = 1,
     ) -> None: ...
 
 class GrownTree:
+    """
+    A tree that is grown: nodes in real units; `lower`, `upper`, `anchor` of its leaves.
+    """
+
     @property
-    def feature(self) -> NDArray[numpy.int32]: ...
+    def feature(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
     @property
-    def bin(self) -> NDArray[numpy.int32]: ...
+    def bin(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
     @property
-    def left(self) -> NDArray[numpy.int32]: ...
+    def left(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
     @property
-    def right(self) -> NDArray[numpy.int32]: ...
+    def right(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
     @property
-    def missing_left(self) -> NDArray[numpy.uint8]: ...
+    def missing_left(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
     @property
-    def by_levels(self) -> NDArray[numpy.uint8]: ...
+    def by_levels(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
     @property
-    def count(self) -> NDArray[numpy.int64]: ...
+    def count(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
     @property
-    def gain(self) -> NDArray[numpy.float64]: ...
+    def gain(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
     @property
-    def leaves(self) -> NDArray[numpy.int64]: ...
+    def leaves(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
     @property
-    def inner(self) -> NDArray[numpy.int64]: ...
+    def inner(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
     @property
-    def lower(self) -> NDArray[numpy.float64]: ...
+    def lower(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
     @property
-    def upper(self) -> NDArray[numpy.float64]: ...
+    def upper(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
     @property
-    def anchor(self) -> NDArray[numpy.float64]: ...
+    def anchor(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 
 class NodeColumns:
+    """
+    The nodes of a growing tree, in the units of its histograms. `step` is a node's value where constraints shape it, before the learning rate; `anchor` its parent's.
+    """
+
     @property
-    def feature(self) -> NDArray[numpy.int32]: ...
+    def feature(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
     @property
-    def bin(self) -> NDArray[numpy.int32]: ...
+    def bin(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
     @property
-    def left(self) -> NDArray[numpy.int32]: ...
+    def left(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
     @property
-    def right(self) -> NDArray[numpy.int32]: ...
+    def right(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
     @property
-    def missing_left(self) -> NDArray[numpy.uint8]: ...
+    def missing_left(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
     @property
-    def by_levels(self) -> NDArray[numpy.uint8]: ...
+    def by_levels(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]: ...
     @property
-    def count(self) -> NDArray[numpy.int64]: ...
+    def count(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
     @property
-    def gain(self) -> NDArray[numpy.float64]: ...
+    def gain(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
     @property
-    def depth(self) -> NDArray[numpy.int32]: ...
+    def depth(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]: ...
     @property
-    def gradient(self) -> NDArray[numpy.int64]: ...
+    def gradient(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
     @property
-    def hessian(self) -> NDArray[numpy.int64]: ...
+    def hessian(self) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]: ...
     @property
-    def lower(self) -> NDArray[numpy.float64]: ...
+    def lower(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
     @property
-    def upper(self) -> NDArray[numpy.float64]: ...
+    def upper(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
     @property
-    def step(self) -> NDArray[numpy.float64]: ...
+    def step(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
     @property
-    def anchor(self) -> NDArray[numpy.float64]: ...
+    def anchor(self) -> Annotated[NDArray[numpy.float64], dict(shape=(None,))]: ...
 
 class SplitBatch:
+    """One step of a growing tree: nodes to split, then histograms to build."""
+
     @property
     def n_splits(self) -> int: ...
     @property
     def n_histograms(self) -> int: ...
     @property
-    def n_words(self) -> int: ...
+    def n_words(self) -> int:
+        """Number of words of a histogram."""
 
 class RowPartition:
+    """
+    Some rows of a data set, by the node of a growing tree that each is in.
+    """
+
     def __init__(self, layout: BinLayout, pages: Sequence[Page], n_threads: int) -> None: ...
     @property
     def n_rows(self) -> int: ...
     def start(
-        self, gradients: NDArray[numpy.uint8], format: HistogramFormat, key: int, sample: NDArray[numpy.int64] | None = None
-    ) -> NDArray[numpy.int64]: ...
-    def apply(self, batch: SplitBatch) -> NDArray[numpy.int64]: ...
-    def split_sums(self, node: int, feature: int, bin: int, missing_left: bool) -> NDArray[numpy.int64]: ...
-    def leaf_sums(self, leaves: NDArray[numpy.int64], leaf_of_row: NDArray[numpy.uint8], leaf_size: int) -> NDArray[numpy.int64]: ...
+        self,
+        gradients: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+        format: HistogramFormat,
+        key: int,
+        sample: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
+    ) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """
+        Begin a tree on all rows, or on a sample of their ids. Returns the sums of its rows: gradient, hessian, count.
+        """
+
+    def apply(self, batch: SplitBatch) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+        """
+        Split nodes and build histograms. Returns the histograms, (n_histograms, n_words) in a row, then the numbers of rows of those children whose numbers were not known beforehand.
+        """
+
+    def split_sums(
+        self, node: int, feature: int, bin: int, missing_left: bool
+    ) -> Annotated[NDArray[numpy.int64], dict(shape=(None, None))]:
+        """
+        (2, 3): gradient, hessian and count of the rows that a split would send left, and of all rows of the node.
+        """
+
+    def leaf_sums(
+        self,
+        leaves: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        leaf_of_row: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+        leaf_size: int,
+    ) -> Annotated[NDArray[numpy.int64], dict(shape=(None, None))]:
+        """
+        (3, n_leaves): exact sums of the leaves' gradients, hessians and rows. Writes the number of its leaf for each row, sampled or not, in `leaf_size` bytes.
+        """
 
 class SplitSearch:
+    """
+    The best splits of a growing tree's nodes, from sums over all rows of the data set.
+    """
+
     def __init__(self, layout: BinLayout, n_threads: int, max_histogram_bytes: int) -> None: ...
-    def constrain(self, constraints: TreeConstraints) -> None: ...
-    def histogram(self, node: int) -> NDArray[numpy.int64] | None: ...
+    def constrain(self, constraints: TreeConstraints) -> None:
+        """Set the constraints of all trees to come."""
+
+    def histogram(self, node: int) -> Annotated[NDArray[numpy.int64], dict(shape=(None, None))] | None:
+        """
+        (n_cells, 3): gradient, hessian and count of each bin in a node; None if it is not kept.
+        """
+
     @overload
     def start(
         self,
-        sums: NDArray[numpy.int64],
+        sums: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
         format: HistogramFormat,
         rules: SplitRules,
         max_depth: int,
         key: int,
-        allowed: NDArray[numpy.uint8] | None = None,
-    ) -> SplitBatch: ...
+        allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
+    ) -> SplitBatch:
+        """Begin a tree whose root has these sums."""
+
     @overload
     def start(
         self,
         partition: RowPartition,
-        gradients: NDArray[numpy.uint8],
+        gradients: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
         format: HistogramFormat,
         rules: SplitRules,
         max_depth: int,
         key: int,
-        allowed: NDArray[numpy.uint8] | None = None,
-        sample: NDArray[numpy.int64] | None = None,
-    ) -> float: ...
-    def begin(self, nodes: Sequence[int], search: bool, allowed: NDArray[numpy.uint8] | None = None) -> SplitBatch: ...
-    def begin_again(self, node: int, allowed: NDArray[numpy.uint8] | None = None) -> SplitBatch: ...
-    def take(self, batch: SplitBatch, words: NDArray[numpy.int64]) -> None: ...
-    def best(self, batch: SplitBatch) -> tuple[int, list[float]]: ...
+        allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
+        sample: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
+    ) -> float:
+        """
+        Begin a tree on a partition that has all rows. Returns the gain of the root's best split.
+        """
+
+    def begin(
+        self,
+        nodes: Sequence[int],
+        search: bool,
+        allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order="C", device="cpu", writable=False)] | None = None,
+    ) -> SplitBatch:
+        """
+        Make the children of nodes. With `search`, their best splits are found.
+        """
+
+    def begin_again(
+        self,
+        node: int,
+        allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
+    ) -> SplitBatch:
+        """Find the best split of a leaf again: its limits have changed."""
+
+    def take(
+        self, batch: SplitBatch, words: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)]
+    ) -> None:
+        """Take the results of `RowPartition.apply`, summed over all partitions."""
+
+    def best(self, batch: SplitBatch) -> tuple[int, list[float]]:
+        """
+        Find the best splits. Returns the first node of the step, and the gains of its nodes.
+        """
+
     @overload
-    def force(self, node: int, feature: int, bin: int, missing_left: bool, sums: NDArray[numpy.int64]) -> bool: ...
+    def force(
+        self,
+        node: int,
+        feature: int,
+        bin: int,
+        missing_left: bool,
+        sums: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    ) -> bool:
+        """
+        Make this the split of a node, whatever its gain; `sums` are those of `RowPartition.split_sums`. False if a child would be empty.
+        """
+
     @overload
-    def force(self, partition: RowPartition, node: int, feature: int, bin: int, missing_left: bool) -> bool: ...
+    def force(self, partition: RowPartition, node: int, feature: int, bin: int, missing_left: bool) -> bool:
+        """
+        Make this the split of a node, whatever its gain. False if a child would be empty.
+        """
+
     def advance(
-        self, partition: RowPartition, nodes: Sequence[int], search: bool, allowed: NDArray[numpy.uint8] | None = None
-    ) -> tuple[int, list[float]]: ...
-    def search_again(self, partition: RowPartition, node: int, allowed: NDArray[numpy.uint8] | None = None) -> float: ...
-    def nodes(self) -> NodeColumns: ...
-    def grown(self, unit: float) -> GrownTree: ...
-    def sets(self) -> NDArray[numpy.uint32]: ...
-    def limit(self, node: int, lower: float, upper: float) -> None: ...
-    def split_features(self, nodes: Sequence[int]) -> list[int]: ...
+        self,
+        partition: RowPartition,
+        nodes: Sequence[int],
+        search: bool,
+        allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order="C", device="cpu", writable=False)] | None = None,
+    ) -> tuple[int, list[float]]:
+        """
+        Split nodes: `begin`, `RowPartition.apply`, `take` and `best` at once, without copies of histograms.
+        """
+
+    def search_again(
+        self,
+        partition: RowPartition,
+        node: int,
+        allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
+    ) -> float:
+        """The gain of a leaf whose limits have changed."""
+
+    def nodes(self) -> NodeColumns:
+        """All nodes, in the units of histograms."""
+
+    def grown(self, unit: float) -> GrownTree:
+        """
+        The tree; `unit` is the real value of one unit of a histogram's gradient.
+        """
+
+    def sets(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None, None))]:
+        """
+        (n, 8): the levels that go left, of the nodes that are split by levels.
+        """
+
+    def limit(self, node: int, lower: float, upper: float) -> None:
+        """Set the bounds of a node's value."""
+
+    def split_features(self, nodes: Sequence[int]) -> list[int]:
+        """The features of nodes' best splits."""
 
 class SortedTree:
+    """A growing tree on rows that are sorted by every feature."""
+
     def __init__(
-        self, columns: Sequence[NDArray[numpy.uint32]], n_values: Sequence[int], n_threads: int, proposal: int = 0, n_quantiles: int = 1
+        self,
+        columns: Sequence[Annotated[NDArray[numpy.uint32], dict(shape=(None, None), order="C", device="cpu", writable=False)]],
+        n_values: Sequence[int],
+        n_threads: int,
+        proposal: int = 0,
+        n_quantiles: int = 1,
     ) -> None: ...
-    def constrain(self, constraints: TreeConstraints) -> None: ...
+    def constrain(self, constraints: TreeConstraints) -> None:
+        """Set the constraints of all trees to come."""
+
     def start(
         self,
-        gradients: NDArray[numpy.uint8],
+        gradients: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
         format: HistogramFormat,
         rules: SplitRules,
         max_depth: int,
         key: int,
-        allowed: NDArray[numpy.uint8] | None = None,
-        sample: NDArray[numpy.int64] | None = None,
-    ) -> float: ...
-    def advance(self, nodes: Sequence[int], search: bool, allowed: NDArray[numpy.uint8] | None = None) -> tuple[int, list[float]]: ...
-    def search_again(self, node: int, allowed: NDArray[numpy.uint8] | None = None) -> float: ...
-    def force(self, node: int, feature: int, bin: int, missing_left: bool) -> bool: ...
-    def leaf_sums(self, leaves: NDArray[numpy.int64], leaf_of_row: NDArray[numpy.uint8], leaf_size: int) -> NDArray[numpy.int64]: ...
-    def nodes(self) -> NodeColumns: ...
-    def grown(self, unit: float) -> GrownTree: ...
-    def sets(self) -> NDArray[numpy.uint32]: ...
-    def limit(self, node: int, lower: float, upper: float) -> None: ...
-    def split_features(self, nodes: Sequence[int]) -> list[int]: ...
+        allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
+        sample: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
+    ) -> float:
+        """Begin a tree. Returns the gain of the root's best split."""
 
-class Lines:
-    def __init__(self, *args: Any) -> None: ...
-    def __getattr__(self, name: str) -> Any: ...
+    def advance(
+        self,
+        nodes: Sequence[int],
+        search: bool,
+        allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order="C", device="cpu", writable=False)] | None = None,
+    ) -> tuple[int, list[float]]:
+        """Split nodes. Returns the first child, and the gains of the children."""
+
+    def search_again(
+        self,
+        node: int,
+        allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
+    ) -> float:
+        """The gain of a leaf whose limits have changed."""
+
+    def force(self, node: int, feature: int, bin: int, missing_left: bool) -> bool:
+        """
+        Make this the split of a node, whatever its gain. False if a child would be empty.
+        """
+
+    def leaf_sums(
+        self,
+        leaves: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        leaf_of_row: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+        leaf_size: int,
+    ) -> Annotated[NDArray[numpy.int64], dict(shape=(None, None))]:
+        """
+        (3, n_leaves): exact sums of the leaves' gradients, hessians and rows. Writes the number of its leaf for each row.
+        """
+
+    def nodes(self) -> NodeColumns:
+        """All nodes, in the units of histograms."""
+
+    def grown(self, unit: float) -> GrownTree:
+        """
+        The tree; `unit` is the real value of one unit of a histogram's gradient.
+        """
+
+    def sets(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None, None))]:
+        """
+        (n, 8): the levels that go left, of the nodes that are split by levels.
+        """
+
+    def limit(self, node: int, lower: float, upper: float) -> None:
+        """Set the bounds of a node's value."""
+
+    def split_features(self, nodes: Sequence[int]) -> list[int]:
+        """The features of nodes' best splits."""
 
 class TreeArrays:
+    """
+    Structure of trees: their nodes, end to end. The arrays must not change afterwards.
+    """
+
     def __init__(
         self,
         *,
-        begin: np.ndarray,
-        feature: np.ndarray,
-        threshold: np.ndarray,
-        bin: np.ndarray,
-        left: np.ndarray,
-        right: np.ndarray,
-        missing_left: np.ndarray,
-        sets: np.ndarray | None = None,
+        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        threshold: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        bin: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        left: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        right: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        missing_left: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        sets: Annotated[NDArray[numpy.uint32], dict(shape=(None, None), order="C", device="cpu", writable=False)] | None = None,
     ) -> None: ...
 
 class LeafArrays:
-    def __init__(self, *, value: np.ndarray) -> None: ...
+    """
+    Parameters of the leaves of trees, by node. The arrays must not change afterwards.
+    """
+
+    def __init__(self, *, value: Annotated[NDArray[numpy.float64], dict(order="C", device="cpu", writable=False)]) -> None: ...
+
+def add_tree(
+    *,
+    tree: TreeArrays,
+    leaves: LeafArrays,
+    raw: Annotated[NDArray[numpy.float64], dict(device="cpu")],
+    n_threads: int,
+    page: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    n_rows: int,
+    width: int,
+    stride: int,
+    missing_bin: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    columns: ColumnLayout | None = None,
+    lists: tuple[
+        Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ]
+    | None = None,
+    kinds: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
+) -> None:
+    """Add the leaf values of one tree to the raw scores of a page's rows."""
 
 class Scorer:
-    def __init__(
-        self, trees: TreeArrays, leaves: LeafArrays, n_features: int, n_outputs: int, n_levels: np.ndarray | None = None
-    ) -> None: ...
-    def __getattr__(self, name: str) -> Any: ...
+    """Trees, arranged for prediction."""
 
-def __getattr__(name: str) -> Any: ...
+    def __init__(
+        self,
+        trees: TreeArrays,
+        leaves: LeafArrays,
+        n_features: int,
+        n_outputs: int,
+        n_levels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
+    ) -> None: ...
+    def add(
+        self,
+        x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
+        first: int,
+        last: int,
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        n_threads: int,
+    ) -> None:
+        """Add the predictions of the trees [first, last) to `out`."""
+
+    def add_sparse(
+        self,
+        rows: Lines,
+        first: int,
+        last: int,
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        n_threads: int,
+    ) -> None:
+        """
+        Add the predictions of the trees [first, last) to `out`, for sparse rows.
+        """
+
+    def leaves(
+        self,
+        x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
+        first: int,
+        last: int,
+        out: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu")],
+        n_threads: int,
+    ) -> None:
+        """Fill in the leaf of each row in the trees [first, last)."""
+
+class Explainer:
+    """SHAP values of trees: of players, each of one or more features."""
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        count: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        player: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        n_players: int,
+    ) -> None: ...
+    def add_against(
+        self,
+        x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
+        background: Annotated[
+            NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)
+        ],
+        first: int,
+        last: int,
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        n_threads: int,
+    ) -> None:
+        """
+        Add the SHAP values of the trees [first, last) against background rows to `out`.
+        """
+
+    def add(
+        self,
+        x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
+        first: int,
+        last: int,
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        n_threads: int,
+    ) -> None:
+        """Add the SHAP values of the trees [first, last) to `out`."""
+
+    def add_pairs(
+        self,
+        x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
+        first: int,
+        last: int,
+        out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+        n_threads: int,
+    ) -> None:
+        """Add the SHAP interaction values of the trees [first, last) to `out`."""
+
+def hash_bytes(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)]) -> int:
+    """A 64-bit hash."""
+
+def find_fault(
+    *,
+    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    threshold: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    bin: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    left: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    right: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    missing_left: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    count: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    kinds: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    cuts_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    n_sets: int,
+) -> str | None:
+    """The first fault of a model file's nodes; None if they are sound."""
+
+name: str
+"""The module that was chosen: avx2 or baseline."""

@@ -129,7 +129,7 @@ class _Weighted(RowSampler):
     multiplies: ClassVar[bool] = True
 
     def _draw(self, records: FixedGradients, sampling: int, a: float, b: float, key: int, execution: Execution) -> np.ndarray | None:
-        rows, sums = kernels.sample_records(records.data, sampling, a, b, key, execution.n_threads, self.first_row)
+        rows, sums = kernels.sample_records(records.data, sampling, a, b, key, n_threads=execution.n_threads, first_row=self.first_row)
         size, gradient, hessian = execution.totals(sums)
         records.sums = size, gradient, hessian
         return _at_least_one(rows, self.first_row == 0 and records.n_rows > 0, execution)

@@ -78,8 +78,8 @@ class Fit:
     def leaf_sums(self, outputs: list[FixedGradients]) -> np.ndarray:
         """(2, n_leaves, n_outputs) int64: the exact sums of gradients and hessians in each leaf, over all partitions."""
         leaves = self.leaves
-        sums = np.empty((2, len(leaves.nodes), len(outputs)), dtype=np.int64)
-        kernels.leaf_sums([records.data for records in outputs], leaves.data, leaves.size, *sums, self.execution.n_threads)
+        planes, sums = [records.data for records in outputs], np.empty((2, len(leaves.nodes), len(outputs)), dtype=np.int64)
+        kernels.leaf_sums(planes, leaves.data, leaves.size, gradient=sums[0], hessian=sums[1], n_threads=self.execution.n_threads)
         return self.execution.sum(sums)
 
     def renewed(self, now: np.ndarray, output: int) -> np.ndarray:
@@ -173,7 +173,7 @@ class SharedTrees(TreePerOutput):
         most = fit.execution.max(np.array(most)).tolist()
         scale = GradientScale.covering(most[0], most[1], constant_hessian=single, headroom=fit.sampler.headroom)
         data = self.memory[: len(self.gradient) * scale.record_size]
-        sums = kernels.array_records(self.gradient, hessian, scale.gradient, scale.hessian, data, fit.execution.n_threads)
+        sums = kernels.array_records(self.gradient, hessian, scale.target(data), fit.execution.n_threads)
         return FixedGradients.of(data, scale, sums, fit.execution)
 
     def _steps(self, outputs: list[FixedGradients], now: np.ndarray, rules: Rules) -> np.ndarray:

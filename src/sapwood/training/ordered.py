@@ -54,7 +54,8 @@ class Prefix:
         sums = np.empty((2, 2, len(leaves.nodes), len(outputs)), dtype=np.int64)
         for to, part in zip(sums, (slice(0, self.n_seen), slice(self.n_seen, None)), strict=True):
             planes = [self.records[k].data.reshape(-1, self.records[k].scale.record_size)[part].reshape(-1) for k in outputs]
-            kernels.leaf_sums(planes, of_row[part].view(np.uint8), leaves.size, *to, self.execution.n_threads)
+            own, n_threads = of_row[part].view(np.uint8), self.execution.n_threads
+            kernels.leaf_sums(planes, own, leaves.size, gradient=to[0], hessian=to[1], n_threads=n_threads)
         sums, scales = self.execution.sum(sums), [self.records[k].scale for k in outputs]
         units = np.array([[1 / scale.gradient for scale in scales], [1 / (scale.hessian or 1.0) for scale in scales]])
         return sums.transpose(2, 0, 1, 3) * units

@@ -15,7 +15,7 @@ import numpy as np
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
 
-SINGLE, WIDE, NARROW = 0, 1, 2  # the modes of kernels.Workspace
+SINGLE, WIDE, NARROW = 0, 1, 2  # the modes of kernels.HistogramFormat
 EXACT_BITS = 50  # sums of so many bits are exact as doubles, with room to spare
 NARROW_ROWS = 1 << 15  # fewer rows: wide sums cost next to nothing and round nothing
 HEAVY_TAIL = 512  # narrow values need max|g| <= HEAVY_TAIL * mean|g|
@@ -53,6 +53,10 @@ class GradientScale:
     def record_size(self) -> int:
         """Bytes of a row's record."""
         return 4 if self.constant_hessian else 8
+
+    def target(self, data: np.ndarray) -> kernels.RecordTarget:
+        """For kernels that write records to `data`."""
+        return kernels.RecordTarget(self.gradient, self.hessian, data)
 
 
 @dataclass

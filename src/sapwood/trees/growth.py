@@ -82,7 +82,7 @@ class LocalGrower(NodesOf):
         allowed: np.ndarray | None = None,
         sample: np.ndarray | None = None,
     ) -> float:
-        return self.search.start(self.partition, gradients, format, rules, max_depth, key, allowed, sample)
+        return self.search.start(self.partition, gradients, format, rules, max_depth=max_depth, key=key, allowed=allowed, sample=sample)
 
     def advance(self, nodes: list[int], search: bool, allowed: np.ndarray | None = None) -> Gains:
         return self.search.advance(self.partition, nodes, search, allowed)
