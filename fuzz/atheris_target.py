@@ -15,10 +15,9 @@ import numpy as np
 
 from fuzz.judge import judge
 from fuzz.mutations import ALL, pick
-from sapwood.data import columns
+from sapwood.data import columns, container
 from sapwood.encoding import encoding
 from sapwood.estimators import classifier, regressor, saving, values
-from sapwood.data import container
 from sapwood.model import file, model
 
 READERS = [container, file, model, saving, values, classifier, regressor, encoding, columns]
