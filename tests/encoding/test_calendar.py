@@ -166,10 +166,10 @@ class TestEstimators:
         ("parameters", "words"),
         [
             ({"datetime_features": ["hours"]}, "datetime_features must be 'auto', or consist of year, .*; got 'hours'"),
-            ({"datetime_features": []}, "one at least"),
+            ({"datetime_features": []}, "must have at least one part"),
             ({"datetime_features": {"other": "auto"}}, "datetime_features names the column 'other', which is a number, not a datetime"),
             ({"datetime_features": {"when": "era"}}, "got 'era'"),
-            ({"monotonic_cst": {"when": 1}}, "monotonic_cst and datetime_features both name column 1, 'when'"),
+            ({"monotonic_cst": {"when": 1}}, "monotonic_cst cannot be combined with datetime_features for column 'when'"),
         ],
     )
     def test_errors_name_what_is_wrong(self, parameters, words):

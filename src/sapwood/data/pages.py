@@ -61,6 +61,8 @@ class Page:
 class Pages:
     """Binned rows of a partition, in consecutive pages of one layout."""
 
+    layout: BinLayout
+    pages: list[Page]
     cuts_are_candidates: ClassVar[bool] = False  # whether a model keeps only the cut points that its trees use
 
     def __init__(self, layout: BinLayout, pages: list[Page]) -> None:

@@ -57,6 +57,8 @@ class Targets:
     first_id : id of the first row of this partition's table
     """
 
+    execution: Execution
+    first_id: int
     ids: np.ndarray | None
     seed: int
     weight_unit: float
@@ -73,7 +75,7 @@ class Targets:
         first_id: int = 0,
     ) -> None:
         self.ids, self.seed, self.execution, self.first_id = ids, seed, execution, first_id
-        self.range = RowRange.of(targets.shape[1], execution)
+        self.range: RowRange = RowRange.of(targets.shape[1], execution)
         self.weights: np.ndarray | None = None
         self.weight_unit = 1.0
         if weight is not None:

@@ -16,7 +16,7 @@ LOG_ROOT_TWO_PI = 0.91893853320467274
 class Normal:
     """Of z: the logarithms of density, of the chance to be below and to be above, and the slope of the first."""
 
-    far = 1e4  # beyond, z counts as this
+    far: float = 1e4  # beyond, z counts as this
 
     def log_density(self, z: np.ndarray) -> np.ndarray:
         return -z * z / 2 - LOG_ROOT_TWO_PI
@@ -35,7 +35,7 @@ class Normal:
 
 
 class Logistic(Normal):
-    far = 600.0
+    far: float = 600.0
 
     def log_density(self, z: np.ndarray) -> np.ndarray:
         return log_expit(z) + log_expit(-z)
@@ -56,7 +56,7 @@ class Logistic(Normal):
 class Extreme(Normal):
     """The smallest of many: P(z above x) = exp(-exp(x))."""
 
-    far = 50.0
+    far: float = 50.0
 
     def log_density(self, z: np.ndarray) -> np.ndarray:
         return z - np.exp(z)
@@ -84,6 +84,8 @@ class AcceleratedFailureTime(Loss):
     between: loss = -log(P), by z: gradient = (f(l) - f(u)) / P, hessian = gradient^2 + (f'(l) - f'(u)) / P.
     """
 
+    aft_distribution: str
+    aft_sigma: float
     name = "aft"
     link = "log"
     settings: ClassVar[tuple[str, ...]] = ("aft_distribution", "aft_sigma")

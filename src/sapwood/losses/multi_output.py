@@ -29,6 +29,9 @@ class OutputTargets:
 class MultiOutputLoss(Loss):
     """The same loss for each column of y, (n_rows, n_outputs). NaN is a missing target: it has no gradient and no part in any mean."""
 
+    constant_hessian: bool
+    renews_leaves: bool
+
     def __init__(self, parts: list[Loss]) -> None:
         super().__init__(len(parts))
         first = parts[0]

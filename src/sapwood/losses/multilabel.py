@@ -13,6 +13,8 @@ class MultiLabelLoss(Loss):
     """Labels of which a row may have any number: y is (n_rows, n_labels) of zeros and ones, and each column has a loss of its own, for two
     classes. The whole is their mean."""
 
+    parts: list[Loss]
+
     def __init__(self, parts: list[Loss]) -> None:
         super().__init__(len(parts))
         first = parts[0]

@@ -22,7 +22,7 @@ class QuantileLoss(CompiledLoss):
 
     def __init__(self, n_outputs: int = 1, quantile: float | None = None) -> None:
         super().__init__(n_outputs)
-        self.quantile = 0.5 if quantile is None else quantile
+        self.quantile: float = 0.5 if quantile is None else quantile
 
     def leaf_values(self, rows: LeafRows) -> np.ndarray:
         values, leaf = np.empty(rows.n_leaves), rows.leaf.astype(np.uint32, copy=False)

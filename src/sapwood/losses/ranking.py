@@ -88,6 +88,9 @@ class LambdaMart(RankingLoss):
     gradients, whose sizes add up to S, are multiplied by log2(1 + S) / S.
     """
 
+    metric: str
+    truncation: int
+    normalize: bool
     name = "lambdamart"
 
     def __init__(self, label_gain: Any = None, metric: str = "ndcg", truncation: int = 30, normalize: bool = True) -> None:
@@ -164,7 +167,7 @@ class ListwiseNdcg(RankingLoss):
     NDCG (XE-NDCG; Bruch, 2021). hessian = p (1 - p)."""
 
     name = "xendcg"
-    expected = 0.5  # of u
+    expected: float = 0.5  # of u
 
     def before_round(self, key: int) -> None:
         self._key = key

@@ -36,6 +36,8 @@ class Model:
     `best_round` is how many rounds prediction uses; `schema` is what the features were: a table is matched against it before it comes here.
     """
 
+    binning: Binning
+
     def __init__(
         self,
         binning: Binning,

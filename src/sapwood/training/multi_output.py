@@ -143,7 +143,7 @@ class SharedTrees(TreePerOutput):
 
     def begin(self, fit: Fit) -> None:
         super().begin(fit)
-        self.range = RowRange.of(fit.rows.pages.n_rows, fit.execution)
+        self.range: RowRange = RowRange.of(fit.rows.pages.n_rows, fit.execution)
         self.gradient, self.hessian = np.empty((2, fit.rows.pages.n_rows))
         self.memory: np.ndarray = np.empty(fit.rows.pages.n_rows * 8, dtype=np.uint8)
 

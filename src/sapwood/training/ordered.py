@@ -32,6 +32,7 @@ class Prefix:
     size : how many rows of all partitions it is fitted to
     """
 
+    size: int
     rows: np.ndarray
     n_seen: int
 
@@ -93,7 +94,7 @@ class Ordered(Mode):
     def begin(self, training: Training) -> None:
         super().begin(training)
         learned = training.rows[0]
-        self.range = RowRange.of(learned.pages.n_rows, training.execution)
+        self.range: RowRange = RowRange.of(learned.pages.n_rows, training.execution)
         self.permutations: list[list[Prefix]] = [list(self._prefixes(number)) for number in range(self.n_permutations)]
         longest = np.zeros((self.n_permutations, learned.pages.n_rows))
         for of_permutation, prefixes in zip(longest, self.permutations, strict=True):

@@ -14,6 +14,8 @@ from sapwood.trees.rules import Limits
 class LeafAssignment:
     """Leaf of each training row in the tree grown last. Made once for a fit, filled by every tree."""
 
+    memory: np.ndarray
+
     def __init__(self, n_rows: int) -> None:
         self.memory = np.empty(n_rows, dtype=np.uint8)
         self.n_rows = n_rows
@@ -27,7 +29,7 @@ class LeafAssignment:
         self.size = 1 if len(nodes) <= 1 << 8 else 2 if len(nodes) <= 1 << 16 else 4
         if len(self.memory) < self.n_rows * self.size:
             self.memory = np.empty(self.n_rows * self.size, dtype=np.uint8)
-        self.data = self.memory[: self.n_rows * self.size]
+        self.data: np.ndarray = self.memory[: self.n_rows * self.size]
 
     def add_values(self, values: np.ndarray, raw: np.ndarray, execution: Execution) -> None:
         """Add each row's leaf value, of (n_leaves,) or (n_leaves, n_outputs), to its raw prediction, (n_rows,) or (n_outputs, n_rows)."""

@@ -54,6 +54,7 @@ class CalibratedClassifier(ClassifierMixin, SavedWrapper, MetaEstimatorMixin, Ba
     (569, 2)
     """
 
+    estimator_: Any
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict_proba"]), HasMethods(["fit", "decision_function"]), None],
         "method": [StrOptions(set(CALIBRATORS))],

@@ -42,6 +42,8 @@ class Temperature(Calibrator):
     row is classified correctly.
     """
 
+    temperature: float
+
     def fit(self, raw: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> Temperature:
         raw = _as_classes(raw)
         raw = raw - raw[np.arange(len(raw)), y][:, None]  # relative to the raw prediction of the true class
@@ -82,6 +84,8 @@ class Isotonic(Calibrator):
     Probabilities stay at least 0.5 / (n + 1) away from 0 and 1, where n is the number of held-out rows: n rows cannot show that an event
     is impossible.
     """
+
+    steps: list[np.ndarray]
 
     def fit(self, raw: np.ndarray, y: np.ndarray, weight: np.ndarray | None) -> Isotonic:
         proba = _softmax(_as_classes(raw))

@@ -45,6 +45,7 @@ class Fold:
 class BaseConformal(SavedWrapper, MetaEstimatorMixin, BaseEstimator):
     """Base class. `fit` calls `_check_targets`, then `_train` and `_score` for each fold; predictions use `folds_`."""
 
+    n_held_out_: int
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "estimator": [HasMethods(["fit", "predict"]), None],
         "method": [StrOptions({"split", "cv+"})],

@@ -21,9 +21,9 @@ class Scores:
 
     def __init__(self, values: np.ndarray, weight: np.ndarray | None = None) -> None:
         order = np.argsort(values, kind="stable")
-        self.values = values[order]
-        self.weight = np.ones(len(values)) if weight is None else weight[order]
-        self.up_to = np.cumsum(self.weight)
+        self.values: np.ndarray = values[order]
+        self.weight: np.ndarray = np.ones(len(values)) if weight is None else weight[order]
+        self.up_to: np.ndarray = np.cumsum(self.weight)
 
     @classmethod
     def of_file(cls, values: np.ndarray, weight: np.ndarray) -> Scores:
