@@ -132,7 +132,7 @@ def test_training_goes_on_where_it_was(parameters):
 
 def test_going_on_needs_the_same_encoding():
     fitted = regressor(warm_start=True, max_iter=3).fit(FRAME, Y)
-    with pytest.raises(ValueError, match="warm_start goes on with categories as they were encoded"):
+    with pytest.raises(ValueError, match="warm_start continues a model with other encoders"):
         fitted.set_params(max_iter=5, categorical_encoding="count", max_combination=2).fit(FRAME, Y)
 
 

@@ -368,7 +368,7 @@ class TestWhatDiffersIsNamed:
 
     def test_encodings(self):
         first = regressor().fit(FRAME, Y)
-        with pytest.raises(ValueError, match="init_model goes on with categories as they were encoded"):
+        with pytest.raises(ValueError, match="init_model continues a model with other encoders"):
             regressor(categorical_encoding="count").fit(FRAME, Y, init_model=first)
 
     def test_a_failure_leaves_all_as_it_was(self):

@@ -306,7 +306,7 @@ class TestFiles:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(disk, "write", full)
-        with pytest.warns(RuntimeWarning, match="could not be written, training goes on without: .*No space left"):
+        with pytest.warns(RuntimeWarning, match="could not be written, training continues without it: .*No space left"):
             fitted = regressor().fit(X, Y, checkpoint=tmp_path / "a")
         assert fitted.model_.to_bytes() == regressor().fit(X, Y).model_.to_bytes()
 

@@ -1,7 +1,7 @@
 """Where the bins of each feature are kept.
 
 Most have a column of their own. Features that are nearly always in one bin (one-hot columns, counts, empty margins of pictures) share a
-column where no row has two of them away from that bin, or keep their few other bins in lists beside the rows. Histograms then cost as much
+column where no row has two of them away from that bin, or keep their few other bins in row lists. Histograms then cost as much
 as there is to count. The sums, and so the model, are the same.
 """
 
@@ -23,7 +23,7 @@ LOOK_ROWS = 2048  # rows that tell whether any feature has a default_bin bin
 FRACTION_ROWS = 8192  # rows that tell which bin is default_bin, and how default_bin
 EXCLUSION_ROWS = 1 << 18  # rows that tell which features exclude each other: it takes many to see the rare ones
 MIN_DEFAULT_FRACTION = 0.4  # share of rows in the default_bin bin of a feature that may share a column
-LIST_DENSITY = 0.3  # share of rows that a column must be worth, or its features lie beside the rows
+LIST_DENSITY = 0.3  # fraction of rows with another bin below which the features of a column go to row lists
 MIN_LISTED = 8  # columns saved below which looking up lists would cost more
 BUNDLED_BINS = 8  # most bins of a feature that may share a column: more would soon fill it
 OPEN_COLUMNS = 32  # shared columns that a feature is tried in
@@ -46,7 +46,7 @@ class ColumnLayout:
 
     @classmethod
     def choose(cls, table: Table, binning: Binning, execution: Execution) -> ColumnLayout:
-        """What suits (a sample of) the rows of a table."""
+        """Choose the layout from a sample of the rows of a table."""
         plain = cls.plain(binning)
         if isinstance(table, SparseTable) and table.n_rows:
             return cls._choose_sparse(table, binning, execution)
@@ -89,7 +89,7 @@ class ColumnLayout:
         return cls(column, np.where(has_common, default_bin, NO_DEFAULT).astype(np.int32), binning.missing_bins)
 
     def without(self, features: np.ndarray) -> ColumnLayout:
-        """The same, with these features in no shared column: beside the rows if others are, or else in columns of their own."""
+        """Layout with these features in no bundle: in row lists if others are, else in columns of their own."""
         column, default_bin = self.column.copy(), self.default_bin.copy()
         if (column == ROW_LIST).any():
             column[features] = ROW_LIST

@@ -64,7 +64,7 @@ def header_length(start: bytes, size: int) -> int:
 
 
 def _guess(start: bytes) -> str:
-    """What it seems to be instead."""
+    """Description of a file of another kind."""
     if start.startswith((b"\x80", b"c", b"(")):
         return "it looks like a pickle, which can run any code and is never loaded here"
     if start.startswith((b"PK\x03\x04", b"\x1f\x8b", b"BZh", b"\xfd7zXZ")):
@@ -73,7 +73,7 @@ def _guess(start: bytes) -> str:
 
 
 def unpack(data: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, str]]:
-    """What `pack` packed, from (n_bytes,) uint8 that begin at an aligned address: arrays that share its memory, and the text."""
+    """Read what `pack` wrote from (n_bytes,) uint8 at an aligned address: arrays that share its memory, and the text."""
     length = header_length(data[:16].tobytes(), len(data))
     header = read_json(data[LENGTH : LENGTH + length].tobytes(), len(data))
     if not isinstance(header, dict):
@@ -121,7 +121,7 @@ def read_json(text: bytes | str, size: int) -> Any:
 
 
 def _cost(text: bytes) -> int:
-    """What a document will take as Python's objects, in bytes, about."""
+    """Approximate size of a document as Python objects, in bytes."""
     most = sum(text.count(sign) * cost for sign, cost in PART_BYTES.items())
     if most <= SPARE_BYTES:
         return most

@@ -1,4 +1,4 @@
-"""What the ways to encode categories share."""
+"""Base class of encoders, and the targets of target statistics."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Column:
 
 
 class Targets:
-    """What levels are described by: one or more targets of each row, as integers, so that no sum depends on its order.
+    """Targets that levels are described by: one or more of each row, as integers, so that no sum depends on its order.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from sapwood.encoding.lookup import Lookup
 
 
 class Count(Encoder):
-    """The number of rows of a level. One that the fit did not see is as good as missing."""
+    """The number of rows of a level. An unseen level is treated as missing."""
 
     name = "count"
     combines = True

@@ -93,7 +93,7 @@ class Encoding:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """What the arrays do not tell, as plain data."""
+        """All but the arrays, as plain data."""
         about = {f: {"columns": list(lookup.columns), "n_levels": list(lookup.n_levels)} for f, lookup in self.lookups.items()}
         out: dict[str, Any] = {"n_columns": self.n_columns, "lookups": {str(f): about[f] for f in sorted(about)}}
         if self.parts:
@@ -102,7 +102,7 @@ class Encoding:
 
     @classmethod
     def from_data(cls, about: Any, arrays: dict[str, np.ndarray], n_features: int) -> Encoding:
-        """What `arrays` and `to_json` made, without time zones, which the schema has; ValueError for anything else."""
+        """Read what `arrays` and `to_json` wrote; time zones are in the schema. Raises ValueError for anything else."""
         n_columns, described, parts = _described(about, n_features)
         begin, keys, values, other = (arrays[f"lookup_{name}"] for name in ("begin", "keys", "values", "other"))
         if len(begin) != len(described) + 1 or len(other) != len(described) or len(keys) != len(values):
@@ -223,7 +223,7 @@ class EncodedTable(Table):
 
 @dataclass(frozen=True)
 class Plan:
-    """What is to be encoded, and how.
+    """Encoders of each categorical column.
 
     Attributes
     ----------
@@ -279,8 +279,8 @@ class Fitted:
     def continue_with(self, encoding: Encoding, how: str) -> Fitted:
         """The same for a model that was trained before, whose look-ups stay as they are."""
         if encoding.parts != self.encoding.parts:
-            raise ValueError(f"{how} goes on with the calendar parts that there were: leave datetime_features as it was")
+            raise ValueError(f"{how} continues a model with other calendar parts: leave datetime_features as it was")
         columns = [{f: e.columns_of(f) for f in range(e.n_features)} for e in (encoding, self.encoding)]
         if columns[0] != columns[1] or not np.array_equal(encoding.kinds, self.encoding.kinds):
-            raise ValueError(f"{how} goes on with categories as they were encoded: leave the parameters of categories as they were")
+            raise ValueError(f"{how} continues a model with other encoders: leave the parameters of categories as they were")
         return replace(self, encoding=encoding)

@@ -13,7 +13,7 @@ class Target(Encoder):
     """The mean target of a level, drawn to the mean of all by `prior` rows.
 
     A row that the model learns from must not see its own target: its mean is of the rows before it in a permutation, given by a hash of
-    row ids. Rows to be predicted see the mean of all rows. A level that the fit did not see is as good as missing: it has the mean of the
+    row ids. Rows to be predicted see the mean of all rows. An unseen level is treated as missing: it has the mean of the
     rows where the level was missing, or of all rows if there were none.
 
     The permutation goes through the rows of all partitions: each of them gathers their keys and targets.

@@ -1,4 +1,4 @@
-"""What the importers share."""
+"""Functions of all importers."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from sapwood.version import __version__
 
 
 def loss_name(link: str, n_outputs: int, classes: bool, wanted: str | None = None) -> str:
-    """What a model's loss is called here: the wanted one, if there is such; else one with the same link."""
+    """Name of the loss of an imported model: the wanted one if it exists, else one with the same link."""
     if classes:
         return (TWO_CLASSES if n_outputs == 1 else MORE_CLASSES)["log_loss"].name
     if wanted in REGRESSION and REGRESSION[wanted].link == link:

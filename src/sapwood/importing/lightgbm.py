@@ -122,7 +122,7 @@ def _levels(about: dict[str, str], text: str, n_columns: int) -> dict[int, list[
 
 
 def _by_value(text: str, levels: dict[int, list[int]]) -> dict[int, list[Any]]:
-    """What the codes stand for: in a pandas frame LightGBM knows levels by value."""
+    """Levels of the codes: of a pandas frame LightGBM stores levels by value."""
     last = text.rstrip().rsplit("\n", 1)[-1]
     listed = json.loads(last.partition(":")[2]) if last.startswith("pandas_categorical:") else None
     if not listed:

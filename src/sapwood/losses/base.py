@@ -1,4 +1,4 @@
-"""What every loss can do."""
+"""Base class of losses."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class Loss:
         raise TypeError(f"{type(self).__name__} has no gradients(y, raw)")
 
     def read_targets(self, y: Any, n_rows: int, name: str) -> np.ndarray:
-        """What the user gave as y (or y_val: its name), as an array of a row a target."""
+        """Read `y` (or `y_val`: its name) as an array whose first axis is rows."""
         return check_numbers(y, n_rows, name, several=True)
 
     def bind(self, queries: Queries | None, execution: Execution = SERIAL) -> Loss:
@@ -195,7 +195,7 @@ class Loss:
         return values if weight is None else values * weight
 
     def _part(self, part: np.ndarray, which: str, shape: tuple[int, ...]) -> np.ndarray:
-        """What a loss gave as a gradient or hessian, as (n_outputs, n_rows)."""
+        """Gradient or hessian of a loss as an array of shape (n_outputs, n_rows)."""
         part = np.asarray(part, dtype=np.float64)
         wanted = shape[1:] if self.n_outputs == 1 else shape[::-1]
         if part.shape != wanted:

@@ -69,7 +69,7 @@ class RankingLoss(Loss):
         return gain
 
     def _gains(self, y: np.ndarray, execution: Execution) -> tuple[np.ndarray, np.ndarray]:
-        """What each row gains, (n_rows,), and what a query's changes are multiplied by, (n_queries,). They are kept."""
+        """Gain of each row, (n_rows,), and factor of the changes of each query, (n_queries,). Both are kept."""
         if self._known is None or self._known[0] is not y:
             self._known = y, self._prepare(y, execution)
         return self._known[1]

@@ -1,4 +1,4 @@
-"""What a metric is."""
+"""Metrics: a function with a name and a direction."""
 
 from __future__ import annotations
 

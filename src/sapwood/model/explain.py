@@ -1,4 +1,4 @@
-"""What each feature adds to a prediction: Shapley values of trees, exact."""
+"""Exact Shapley values of trees: the contribution of each feature to a prediction."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def leaf_model_of(about: dict[str, Any]) -> type[LeafModel]:
 
 
 def unpack(data: bytes | np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """What `pack` packed, checked so that no kernel can be led astray. Arrays of uint8 become the memory of the model's."""
+    """Read a file that `pack` wrote, with all indices checked. The arrays of the model share the memory of an array of uint8."""
     arrays, about = unseal(data)
     check(arrays, about)
     return arrays, about
@@ -89,7 +89,7 @@ def seal(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> bytes:
 
 
 def unseal(data: bytes | np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """What `seal` sealed: whole, and of a schema that is known; what it says is not checked yet."""
+    """Read a file that `seal` wrote: it is complete and of a known schema; its contents are not checked yet."""
     if not isinstance(data, np.ndarray):
         data = np.frombuffer(bytearray(data), dtype=np.uint8)  # aligned, and the model's own: trees may change
     arrays, text = container.unpack(data)

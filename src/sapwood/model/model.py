@@ -30,7 +30,7 @@ IMPORTANCES = ("gain", "split", "cover")
 
 
 class Model:
-    """What training makes, and all that prediction needs.
+    """Trained model: all that prediction needs.
 
     A round is one tree for each output in turn; or, where `shared` is not 0, so many trees whose leaves hold a value for each output.
     `best_round` is how many rounds prediction uses; `schema` is what the features were: a table is matched against it before it comes here.
@@ -210,7 +210,7 @@ class Model:
         return raw
 
     def leaves(self, table: Table, execution: Execution, rounds: Rounds = None) -> np.ndarray:
-        """What `apply` gives."""
+        """Leaves that rows of a table reach: see `apply`."""
         (first, last), k = self._range(rounds), self.trees_per_round
         out = np.empty((table.n_rows, (last - first) * k), dtype=np.int32)
         features = self.encoding.apply(table)
@@ -317,7 +317,7 @@ class Model:
         return readable.to_json(self, indent)
 
     def to_parts(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """What a file is made of: arrays, and plain data for a JSON document."""
+        """Parts of a file: arrays, and plain data for a JSON document."""
         arrays = {
             "base_score": self.base_score,
             "cuts": self.binning.cuts,

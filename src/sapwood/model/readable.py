@@ -65,7 +65,7 @@ def _feature(model: Model, feature: int) -> dict[str, Any]:
 
 
 def _levels_of(key: int, lookup: Lookup, levels: list[list[Any]]) -> list[Any]:
-    """What a key stands for: a level of each column, or None for a missing one."""
+    """Levels of a key: one of each column, or None for a missing one."""
     found: list[Any] = []
     for n, own in zip(reversed(lookup.n_levels), reversed(levels), strict=True):
         key, code = divmod(key, n + 1)

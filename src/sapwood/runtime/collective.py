@@ -82,7 +82,7 @@ class _Exchange:
         self.slots: list[Any] = [None] * size
 
     def meet(self, rank: int, value: Any, read: Callable[[list[Any]], T]) -> T:
-        """What a function makes of the values of all."""
+        """Result of a function of the values of all partitions."""
         self.slots[rank] = value
         self.barrier.wait()
         result = read(self.slots)

@@ -55,7 +55,7 @@ class RowSampler:
 
 
 def _at_least_one(drawn: np.ndarray, has_first: bool, execution: Execution) -> np.ndarray:
-    """What was drawn, or the very first, which one of the partitions has, if none has drawn any."""
+    """Rows that were drawn; the first row of the data set if no partition has drawn any."""
     return drawn if execution.any(len(drawn) > 0) else np.zeros(int(has_first), dtype=np.int64)
 
 

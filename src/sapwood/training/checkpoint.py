@@ -1,4 +1,4 @@
-"""Training that may be cut off at any moment, and goes on as if it had not been."""
+"""Checkpoints: the state of training in a file, from which an interrupted fit resumes."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Checkpoint:
     -----
     Callbacks of your own must be given again; they are told by their classes and `settings()`. One whose state matters says it in
     `keep()`, as plain data, and is given it back in `restore(kept)`, after `before_training`. Others begin anew, with the round at which
-    training goes on. Rounds after the last checkpoint are heard once more. Functions are told by their names: one that does something else
+    training resumes. Rounds after the last checkpoint are repeated. Functions are compared by name: one that does something else
     under the same name is not noticed.
     """
 
@@ -74,7 +74,7 @@ class Checkpoint:
 
     @classmethod
     def of(cls, given: Any) -> Checkpoint:
-        """What the user gave as `checkpoint`."""
+        """Checkpoint from the argument of `fit`."""
         return given if isinstance(given, Checkpoint) else cls(given)
 
     def open(self, identity: FitSignature) -> FileCheckpointWriter:
@@ -92,7 +92,7 @@ class Checkpoint:
 
 @dataclass(frozen=True)
 class Kept:
-    """What a file holds."""
+    """Contents of a file."""
 
     model: Model
     arrays: dict[str, np.ndarray]  # of the mode
@@ -155,7 +155,7 @@ class FileCheckpointWriter(CheckpointWriter):
         try:
             disk.write(self.when.path, data)
         except OSError as error:  # a full disk is no reason to throw hours of training away
-            warnings.warn(f"the checkpoint could not be written, training goes on without: {error}", RuntimeWarning, stacklevel=2)
+            warnings.warn(f"the checkpoint could not be written, training continues without it: {error}", RuntimeWarning, stacklevel=2)
         self.written = time.monotonic()
 
     def _pack(self, state: Round, mode: Mode, callbacks: Sequence[Callback]) -> bytearray:

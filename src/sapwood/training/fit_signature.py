@@ -1,4 +1,4 @@
-"""What a fit is made of, as text: two fits that agree in it give the same bytes."""
+"""Signature of a fit, as text: two fits with the same signature give the same bytes."""
 
 from __future__ import annotations
 

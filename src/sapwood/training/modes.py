@@ -25,7 +25,7 @@ MASK = (1 << 64) - 1
 
 @dataclass
 class Training:
-    """What a mode may look at and change: the model so far, and the raw predictions for training and validation rows."""
+    """State that a mode reads and changes: the model so far, and the raw predictions of training rows and evaluation sets."""
 
     model: Model
     rows: list[Rows]  # the training rows first
@@ -53,7 +53,7 @@ class Mode:
         return self.training.rows[0].raw, self.training.rows[0].raw
 
     def after_growth(self, tree: Tree, leaves: LeafAssignment, outputs: slice, config: TreeConfig) -> Tree:
-        """What becomes of a tree for some outputs, before its leaves get their values; `leaves` tells where the training rows are."""
+        """Replace a tree for some outputs before its leaves get their values; `leaves` has the leaf of each training row."""
         return tree
 
     def after_round(self, round_: int) -> None:
@@ -63,7 +63,7 @@ class Mode:
         """The best round is known."""
 
     def keep(self) -> dict[str, np.ndarray]:
-        """What a checkpoint keeps besides the model, after a round."""
+        """State that a checkpoint saves besides the model, after a round."""
         return {}
 
     def restore(self, kept: Mapping[str, np.ndarray]) -> None:

@@ -35,7 +35,7 @@ DRAWS = 12  # the sum of twelve uniform numbers, less six, is about a standard n
 
 @dataclass
 class Fit:
-    """What the trees of a fit grow on."""
+    """Training rows, gradients and settings that the trees of a fit are grown with."""
 
     rows: Rows
     weight: np.ndarray | None  # (n_rows,) float64: of rows where gradients are taken
@@ -186,7 +186,7 @@ class SharedTrees(TreePerOutput):
 
 
 def tree_key(seed: int, tree: int) -> int:
-    """What tells one tree's randomness from another's."""
+    """Key of the random numbers of a tree."""
     return (seed * 0x9E3779B97F4A7C15 + (tree + 1) * 0xBF58476D1CE4E5B9) & MASK
 
 

@@ -98,7 +98,7 @@ class WithoutGrowing(Fit):
 
 
 def limits_of(tree: Tree, at: np.ndarray, sums: tuple[np.ndarray, np.ndarray, np.ndarray], records: FixedGradients, rules: Rules) -> Limits:
-    """What the values of leaves with these sums keep to, from the root down: where a feature is monotonic, the children of a split stay on
+    """Limits of the values of leaves with these sums, from the root down: where a feature is monotonic, the children of a split stay on
     either side of the middle of their values."""
     n, inner = len(tree.feature), np.flatnonzero(tree.feature >= 0)
     whole = [np.zeros(n, dtype=np.int64) for _ in sums]

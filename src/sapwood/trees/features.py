@@ -92,7 +92,7 @@ class FeaturePolicy:
         return self.interactions is not None or min(self.by_node, self.by_level, self.by_tree) < 1.0
 
     def tree(self, key: int) -> TreeFeatures:
-        """What the nodes of one tree may split on; `key` tells the tree from others."""
+        """Features that the nodes of one tree may split on; `key` identifies the tree."""
         return SomeFeatures(self, key) if self.chooses else TreeFeatures()
 
 

@@ -35,7 +35,7 @@ def power_of_two(most: float, value: float) -> float:
 
 @dataclass(frozen=True)
 class GradientScale:
-    """What gradients and hessians are multiplied by to become integers; a hessian of 0 means that all hessians are one."""
+    """Factors that turn gradients and hessians into integers; a hessian factor of 0 means that all hessians are one."""
 
     gradient: float
     hessian: float

@@ -1,4 +1,4 @@
-"""What splits and leaves must keep to."""
+"""Rules of splits and leaf values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the formats share."""
+"""Base class of exporters."""
 
 from __future__ import annotations
 

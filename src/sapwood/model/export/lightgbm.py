@@ -67,7 +67,7 @@ class LightGbm(Exporter):
         return "\n".join(lines)
 
     def _objective(self) -> str | None:
-        """What LightGBM calls something with the same link; None for raw predictions."""
+        """LightGBM objective with the same link; None for raw predictions."""
         link, n = self.forest.link, self.forest.n_outputs
         if n == 1:
             plain = "lambdarank" if self.forest.model.loss in RANKING else "regression"
@@ -77,7 +77,7 @@ class LightGbm(Exporter):
         return {"identity": None, "logit": f"multiclassova num_class:{n} sigmoid:1", "softmax": f"multiclass num_class:{n}"}[link]
 
     def _info(self, column: int) -> str:
-        """What values a column has: codes, or the range that trees know."""
+        """Values of a column: codes, or the range of the thresholds."""
         if self.forest.schema.kind(column).is_category:
             return ":".join(map(str, range(-1, self.forest.n_levels(column))))
         cuts = self.forest.model.binning.of(column)

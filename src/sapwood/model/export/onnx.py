@@ -146,7 +146,7 @@ class Onnx(Exporter):
         return self._encode(key, lookup.keys, lookup.values, lookup.other)
 
     def _levels(self, column: int) -> np.ndarray:
-        """What stands for a category's levels in the input."""
+        """Representation of a category's levels in the input."""
         kind = self.forest.schema.kind(column)
         return np.array([str(level) if _is_text(kind) else float(level) for level in kind.levels], dtype=object if _is_text(kind) else None)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Clock:
-    """What a column of microseconds since 1970 shows on a clock that is so many microseconds ahead of UTC.
+    """Calendar parts of microseconds since 1970, on a clock that is so many microseconds ahead of UTC.
 
     Days become dates as in Hinnant's "chrono-compatible low-level date algorithms": years begin in March, eras have 400 of them.
 
