@@ -7,12 +7,17 @@ import pandas as pd
 import pytest
 
 from sapwood import BoostingClassifier, BoostingRegressor
+from sapwood.data.binning import Binning
 from sapwood.data.columns import Schema
+from sapwood.data.dataset import BinnedDataset
+from sapwood.data.pages import Pages
+from sapwood.data.tables import ArrayTable
 from sapwood.encoding.encoding import Encoding
 from sapwood.losses import REGRESSION
 from sapwood.params import resolve
 from sapwood.params.columns import Features
 from sapwood.params.plan import make_plan
+from sapwood.runtime.execution import SERIAL
 from sapwood.training.warm_start import WarmStart
 
 RNG = np.random.default_rng(0)
@@ -61,9 +66,13 @@ def test_values_by_column():
 
 
 def test_rules_follow_weights():
-    tree = plan_of().trees.config
-    binning = BoostingRegressor(max_iter=1).fit(RNG.normal(size=(50, 3)), RNG.normal(size=50)).model_.binning
-    least = [tree(Schema(3), Encoding(3), binning, weight).rules.min_hessian for weight in (None, np.full(4, 0.25), np.full(4, 3.0))]
+    table, trees = ArrayTable(RNG.normal(size=(4, 3))), plan_of().trees
+    pages = Pages.build(table, Binning([np.zeros(1)] * 3), SERIAL)
+
+    def least_hessian(weight):
+        return trees.config(Schema(3), Encoding(3), BinnedDataset(pages, np.zeros(4), weight), SERIAL).rules.min_hessian
+
+    least = [least_hessian(weight) for weight in (None, np.full(4, 0.25), np.full(4, 3.0))]
     assert least[0] == least[2] == pytest.approx(4 * least[1])
 
 

@@ -44,7 +44,7 @@ def test_no_other_factor_of_a_tree_is_better(kind, strategy):
     estimator = BoostingClassifier(**ways) if kind == "classes" else BoostingRegressor(**ways, loss="poisson")
     fitted = estimator.fit(X, classes if kind == "classes" else several)
     task = fitted._task(fitted._values())
-    targets, y = task.read_targets(classes if kind == "classes" else several, len(X), WarmStart())
+    targets, y = task.read_targets(classes if kind == "classes" else several, len(X), WarmStart(), SERIAL)
     loss = task.loss(targets)
     base, full = (np.ascontiguousarray(fitted.model_.predict_raw(ArrayTable(X), SERIAL, rounds).T) for rounds in (0, 1))
     losses = {factor: loss.mean(y, base + factor * (full - base), None, SERIAL) for factor in (0, 0.9, 0.99, 1, 1.01, 1.1)}
