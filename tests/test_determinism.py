@@ -20,8 +20,8 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingRegressor
 
 from sapwood import BoostingClassifier, BoostingRegressor
-from sapwood.data import pages
 from sapwood.data.bundling import ROW_LIST, ColumnLayout
+from sapwood.data.layout import GROUP_COLUMNS
 from sapwood.data.pages import Pages
 from sapwood.runtime.kernels import supports_avx2
 from sapwood.trees import gradients as records
@@ -216,7 +216,7 @@ def test_a_case_has_the_histogram_mode_it_stands_for(case, monkeypatch):
     monkeypatch.setattr(records.FixedGradients, "format", watched)
     case.fit()
     assert modes[0] == case.mode
-    assert (case.n_features > pages.GROUP_COLUMNS) == (case in (c for name, c in CASES.items() if "wide" in name))
+    assert (case.n_features > GROUP_COLUMNS) == (case in (c for name, c in CASES.items() if "wide" in name))
 
 
 @each_case

@@ -189,7 +189,7 @@ def test_exclusive_features_share_a_column_and_a_clash_that_no_sample_shows_is_f
     storage = ColumnLayout.choose(one_hot, Binning.fit(one_hot, 255, None, None, 0, SERIAL), SERIAL)
     assert storage.n_columns == 1
     monkeypatch.setattr("sapwood.data.sparse.SAMPLE_ROWS", 100)
-    monkeypatch.setattr("sapwood.data.bundling.FEWEST_BESIDE", 100)
+    monkeypatch.setattr("sapwood.data.bundling.MIN_LISTED", 100)
     both = SparseTable(matrix)
     binning = Binning.fit(both, 255, None, None, 0, SERIAL)
     assert ColumnLayout.choose(both, binning, SERIAL).n_columns < 20

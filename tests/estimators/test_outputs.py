@@ -169,7 +169,7 @@ class TestSharedTrees:
 def test_how_many_trees_classes_share(multi_strategy, n_rows, n_classes, shared):
     estimator = BoostingClassifier(multi_strategy=multi_strategy)
     task = Classification(estimator._values())
-    loss = task.loss(task.read_targets(np.repeat(np.arange(n_classes), 2), 2 * n_classes, WarmStart())[0])
+    loss = task.loss(task.read_targets(np.repeat(np.arange(n_classes), 2), 2 * n_classes, WarmStart(), SERIAL)[0])
     assert make_strategy(estimator._values(), loss, n_rows, WarmStart()).shared == shared
 
 
@@ -271,7 +271,7 @@ def test_threads_and_pages_leave_no_trace(n_threads, n_pages, missing):
         binning = BoostingRegressor(max_iter=1, max_leaf_nodes=2, early_stopping=False, n_jobs=1).fit(x, x[:, 0]).model_.binning
         rows = Rows(cut(Pages.build(ArrayTable(x), binning, Execution(n_threads)), n_pages), y, None)
         trees = TreePlan.resolve(parameters, ColumnPlan.resolve(parameters, Features(4, None)), loss)
-        config = trees.config(Schema(4), Encoding(4), binning, None)
+        config = trees.config(Schema(4), Encoding(4), rows, Execution(n_threads))
         plan = TrainingPlan(loss, config, n_rounds=4, strategy=SharedTrees(2))
         return train(rows, {}, plan.first_model(rows), plan, Execution(n_threads)).to_bytes()
 
