@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood.data.reading import Source, read_table
+from sapwood.data.reading import Source, plain_array, read_table
 from sapwood.data.tables import Table
 from sapwood.estimators.explaining import ExplainedEstimator
 from sapwood.estimators.fit_result import FitResult
@@ -160,14 +160,16 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         """(n_rows, n_outputs) float64."""
         if "model_" not in self.__dict__:
             check_is_fitted(self)
-        source = Source.of(X)
-        table = self._read(source)
+        schema, source = self.model_.schema, X
+        table: Table | None = None if schema.names else plain_array(X, schema)  # reading one row must not take longer than its trees
+        if table is None:
+            table = self._read(source := Source.of(X))
         if early_exit is not None:
             check_early_exit(early_exit, offset, self.init_)
         raw = self.model_.predict_raw(table, prediction_execution(table.n_rows, self.n_jobs), rounds, early_exit)
         if offset is None and self.init_ is None:
             return raw
-        start = self._initial_raw(source, offset, len(raw))
+        start = self._initial_raw(Source.of(source), offset, len(raw))
         return raw if start is None else raw + start
 
     def _read(self, source: Source) -> Table:

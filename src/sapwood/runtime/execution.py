@@ -11,7 +11,7 @@ import numpy as np
 
 from sapwood.runtime import kernels
 from sapwood.runtime.collective import LOCAL, Collective
-from sapwood.runtime.threads import resolve_threads, threads_for
+from sapwood.runtime.threads import resolve_threads
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,7 @@ class Execution:
 
 
 SERIAL = Execution()  # one thread, one partition
+FEW_ROWS = 16  # predicted by one thread: to find out how many there are would take longer
 
 
 def local_execution(n_jobs: int | None) -> Execution:
@@ -124,5 +125,4 @@ def local_execution(n_jobs: int | None) -> Execution:
 
 def prediction_execution(n_rows: int, n_jobs: int | None) -> Execution:
     """Execution of a prediction of so many rows."""
-    n_threads = threads_for(n_rows, n_jobs)
-    return SERIAL if n_threads == 1 else Execution(n_threads)
+    return SERIAL if n_rows < FEW_ROWS else Execution(resolve_threads(n_jobs))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-FEW_ROWS = 16
-
 
 def available_cpus() -> int:
     """CPUs this process may use: its affinity, within the limit of its control group."""
@@ -24,11 +22,6 @@ def _cgroup_cpus() -> int | None:
     except (OSError, ValueError):
         return None
     return None if quota == "max" else max(1, -(-int(quota) // int(period)))
-
-
-def threads_for(n_rows: int, n_jobs: int | None) -> int:
-    """Threads to predict so many rows with. A few are walked by one, and asking how many there are would take longer than that."""
-    return 1 if n_rows < FEW_ROWS else resolve_threads(n_jobs)
 
 
 def resolve_threads(n_jobs: int | None) -> int:
