@@ -125,13 +125,18 @@ class Binning:
             rows = picked if rows is None else rows[picked]
         if isinstance(table, SparseTable):
             return cls(_sparse_cuts(table, max_bins, weight, rows, min_rows * fraction, execution))
-        if weight is not None:
-            weight = execution.gather(np.ascontiguousarray(weight if rows is None else weight[rows]))
+        sample_weight = None if weight is None else execution.gather(np.ascontiguousarray(weight if rows is None else weight[rows]))
+        ids = None if rows is None else np.ascontiguousarray(rows, dtype=np.uint32)
         cuts: list[np.ndarray] = []
         for first, last in _runs_of_equals(table.runs(FEATURES_AT_ONCE), max_bins):
-            x = execution.gather(table.sample(rows, first, last))
-            found = kernels.find_cuts(x, None, weight, int(max_bins[first]), execution.n_threads)
-            cuts += found if min_rows <= 1 else [_merge(c, x[:, i], min_rows * fraction) for i, c in enumerate(found)]
+            x, of_x, x_weight = table.view(first, last) if execution.is_local else None, ids, weight
+            if x is None:
+                x, of_x, x_weight = execution.gather(table.sample(rows, first, last)), None, sample_weight
+            found = kernels.find_cuts(x, of_x, x_weight, int(max_bins[first]), execution.n_threads)
+            if min_rows > 1:
+                columns = (x if of_x is None else x[of_x]).T
+                found = [_merge(c, column, min_rows * fraction) for c, column in zip(found, columns, strict=True)]
+            cuts += found
         return cls(cuts)
 
 

@@ -62,6 +62,10 @@ class Table:
         step = max(1, self.n_rows) if self.readable else ROWS_AT_ONCE
         return [slice(start, min(start + step, self.n_rows)) for start in range(0, self.n_rows, step)]
 
+    def view(self, first: int, last: int) -> np.ndarray | None:
+        """All rows of the features [first, last), if the kernels can read them without a copy."""
+        return None
+
     def column(self, feature: int) -> np.ndarray:
         """(n_rows,) values of a feature, read block by block."""
         return self.sample(None, feature, feature + 1)[:, 0]
@@ -147,6 +151,9 @@ class ArrayTable(Table):
             block[block == value] = np.nan
         return block
 
+    def view(self, first: int, last: int) -> np.ndarray | None:
+        return self.array[:, first:last] if self._readable else None
+
     def sample(self, rows: np.ndarray | None, first: int, last: int) -> np.ndarray:
         return self.read(slice(None) if rows is None else rows, first, last)
 
@@ -190,6 +197,9 @@ class FrameTable(Table):
 
     def read(self, rows: slice | np.ndarray, first: int, last: int) -> np.ndarray:
         return self.arrays[first][rows, None]
+
+    def view(self, first: int, last: int) -> np.ndarray | None:
+        return self.arrays[first][:, None]
 
     def sample(self, rows: np.ndarray | None, first: int, last: int) -> np.ndarray:
         return self.arrays[first][slice(None) if rows is None else rows, None]
