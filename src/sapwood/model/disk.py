@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import secrets
 import stat
+from contextlib import suppress
 
 import numpy as np
 
@@ -13,35 +15,80 @@ from sapwood.data.container import LENGTH, ModelFormatError, header_length
 
 Path = str | os.PathLike[str]
 AT_ONCE = 1 << 24  # bytes
+PREFIX, SUFFIX = ".sapwood-", ".part"  # of the names of temporary files
+ATTEMPTS = 3
 
 
 def write(path: Path, data: bytes | bytearray) -> None:
-    """Write a file, or leave what there was as it is: the bytes go to another file beside it, to the disk, and then take its name.
+    """Write a file, or leave the old one as it is: the bytes go to a temporary file beside it, to the disk, and then take its name.
 
-    A new file has the permissions that any new one has, an old one keeps its own. A symbolic link stays one.
+    A new file has the permissions of any new file, an old one keeps its own. A symbolic link stays one. An interrupt at any moment leaves
+    the old or the new file and no temporary one; temporary files of processes that were killed are removed by the next write.
     """
     path = os.fspath(path)
     try:
         old = _stat_if_any(path)
         target = os.path.realpath(path)
         folder = os.path.dirname(target)
-        beside = os.path.join(folder, f".sapwood-{secrets.token_hex(8)}.part")
-        file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        try:
-            try:
-                if old is not None:
-                    os.fchmod(file, stat.S_IMODE(old.st_mode))
-                _write_all(file, data)
-                os.fsync(file)
-            finally:
-                os.close(file)
-            os.replace(beside, target)
-        except BaseException:
-            os.unlink(beside)
-            raise
+        _remove_stale(folder)
+        attempts = ATTEMPTS
+        while not _replace(target, folder, data, old):
+            attempts -= 1
+            if not attempts:
+                raise FileNotFoundError(errno.ENOENT, "another program removes the temporary file")
         _sync_folder(folder)
     except OSError as error:
         raise type(error)(error.errno, error.strerror, path) from None  # the name that the user gave
+
+
+def _replace(target: str, folder: str, data: bytes | bytearray, old: os.stat_result | None) -> bool:
+    """Write a temporary file and rename it to `target`. Returns False if another program removed it in between."""
+    beside = os.path.join(folder, f"{PREFIX}{secrets.token_hex(8)}{SUFFIX}")
+    try:  # before the file exists: an interrupt may come between any two instructions
+        with open(beside, "xb", buffering=0) as file:
+            _lock(file.fileno())
+            if old is not None:
+                os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
+            _write_all(file.fileno(), data)
+            os.fsync(file.fileno())
+        return _rename(beside, target, folder)
+    finally:
+        with suppress(FileNotFoundError):  # the usual case: it has the name of the target now
+            os.unlink(beside)
+
+
+def _rename(beside: str, target: str, folder: str) -> bool:
+    try:
+        os.replace(beside, target)
+    except FileNotFoundError:
+        if not os.path.isdir(folder):
+            raise
+        return False
+    return True
+
+
+def _lock(file: int) -> bool:
+    """Lock a file until it is closed or the process ends. False if another process has locked it, or the file system has no locks."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _remove_stale(folder: str) -> None:
+    """Remove temporary files that no process writes any more: those that are not locked."""
+    with os.scandir(folder) as entries:
+        names = [entry.path for entry in entries if entry.name.startswith(PREFIX) and entry.name.endswith(SUFFIX)]
+    for name in names:
+        with suppress(OSError), open(name, "rb", buffering=0, opener=_open_existing) as file:
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode) and _lock(file.fileno()):
+                os.unlink(name)
+
+
+def _open_existing(path: str, flags: int) -> int:
+    """Open for a lock: for writing, which locks need on network file systems; without following links or waiting for a pipe."""
+    return os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
 
 
 def _stat_if_any(path: str) -> os.stat_result | None:
@@ -76,12 +123,9 @@ def _sync_folder(folder: str) -> None:
 
 def read(path: Path) -> np.ndarray:
     """(n_bytes,) uint8: a file that begins like a model. What is no ordinary file is refused, not waited for."""
-    path = os.fspath(path)
-    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
+    with open(path, "rb", buffering=0, opener=_open_without_waiting) as opened:
+        file = opened.fileno()
         about = os.fstat(file)
-        if stat.S_ISDIR(about.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         if not stat.S_ISREG(about.st_mode):
             raise ModelFormatError("not a Sapwood model: it is not an ordinary file")
         header_length(os.pread(file, 2 * LENGTH, 0), about.st_size)
@@ -93,5 +137,8 @@ def read(path: Path) -> np.ndarray:
                 raise ModelFormatError("damaged Sapwood model: it became shorter while it was read")
             n_read += got
         return data
-    finally:
-        os.close(file)
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    """Open for reading; not even a pipe without a writer is waited for."""
+    return os.open(path, flags | os.O_NONBLOCK)

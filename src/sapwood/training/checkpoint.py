@@ -45,8 +45,8 @@ class Checkpoint:
     Parameters
     ----------
     path : str or path
-        The file is replaced in one step: there is always a whole one. A process that is killed in that moment may leave another behind,
-        ".sapwood-*.part", which can be deleted.
+        The file is replaced atomically. A process that is killed while it writes leaves a temporary file, ".sapwood-*.part", which the
+        next write to this folder removes.
     every : int, optional
         Write after so many rounds.
     seconds : float, optional

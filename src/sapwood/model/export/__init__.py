@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from sapwood.model import disk
 from sapwood.model.export.base import Exporter, ExportError
 from sapwood.model.export.c import CSource
 from sapwood.model.export.forest import Forest
@@ -43,5 +44,5 @@ def export(model: Model, format: str, path: str | os.PathLike[str] | None, class
         raise exporter.refuse(f"calendar parts of datetimes (of {name})", instead)
     made = exporter.make()
     if path is not None:
-        exporter.write(made, path)
+        disk.write(path, exporter.to_bytes(made))
     return made

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -25,7 +24,7 @@ class Exporter:
     """A format.
 
     The life of such an object: it is made for one model; `make` gives what the format is in Python (a text, a dict, an object of the
-    library whose format it is); `write` puts that into a file.
+    library whose format it is); `to_bytes` gives the content of a file.
 
     Parameters
     ----------
@@ -45,10 +44,9 @@ class Exporter:
     def make(self) -> Any:
         raise TypeError(f"{type(self).__name__} does not say what it makes")
 
-    def write(self, made: Any, path: str | os.PathLike[str]) -> None:
-        """Texts, as they are."""
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            file.write(made)
+    def to_bytes(self, made: Any) -> bytes:
+        """Return the content of a file: of a text, its UTF-8."""
+        return str(made).encode()
 
     def refuse(self, what: str, instead: str) -> ExportError:
         """The error to raise where the format cannot say something."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -66,8 +65,8 @@ class Onnx(Exporter):
         self.onnx.checker.check_model(model)
         return model
 
-    def write(self, made: Any, path: str | os.PathLike[str]) -> None:
-        self.onnx.save_model(made, os.fspath(path))
+    def to_bytes(self, made: Any) -> bytes:
+        return bytes(made.SerializeToString())
 
     # The graph
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -42,7 +41,7 @@ class Shap(Exporter):
             about["objective"] = {"identity": "squared_error", "logit": "binary_crossentropy"}[forest.link]
         return about
 
-    def write(self, made: Any, path: str | os.PathLike[str]) -> None:
+    def to_bytes(self, made: Any) -> bytes:
         raise ValueError("format='shap' is a dict for the process that made it: leave the path away, and save the estimator instead")
 
     def _tree(self, number: int, tree: ColumnTree) -> dict[str, np.ndarray]:

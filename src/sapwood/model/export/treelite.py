@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,8 +62,8 @@ class Treelite(Exporter):
             self._add(builder, tree)
         return builder.commit()
 
-    def write(self, made: Any, path: str | os.PathLike[str]) -> None:
-        made.serialize(os.fspath(path))
+    def to_bytes(self, made: Any) -> bytes:
+        return bytes(made.serialize_bytes())
 
     def _task(self) -> str:
         if self.forest.link == "softmax":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -68,8 +67,8 @@ class XGBoost(Exporter):
         }
         return {"learner": learner, "version": VERSION}
 
-    def write(self, made: dict[str, Any], path: str | os.PathLike[str]) -> None:
-        super().write(json.dumps(made), path)
+    def to_bytes(self, made: dict[str, Any]) -> bytes:
+        return json.dumps(made).encode()
 
     def _objective(self) -> tuple[dict[str, Any], str]:
         """Something with the same link, and the base score whose raw value is 0."""
