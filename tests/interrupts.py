@@ -38,7 +38,8 @@ def interrupted(call, modules, at):
 
 def at_every_bytecode(call, modules, check, step=1):
     """Interrupt `call()` at one bytecode after the other, and call `check()` each time, until it runs to its end. Returns how often."""
-    for n in count():
-        if not interrupted(call, modules, n * step):
-            return n
+    n = 0
+    while interrupted(call, modules, n * step):
         check()
+        n += 1
+    return n

@@ -95,7 +95,7 @@ class TestInterrupts:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
         def call():
-            with monkeypatch.context() as patch, pytest.raises(OSError, match="No space left on device.*model"):
+            with monkeypatch.context() as patch, pytest.raises(OSError, match=r"No space left on device.*model"):
                 patch.setattr(os, "fsync", full)
                 disk.write(path, NEW)
 
@@ -183,7 +183,7 @@ class TestTemporaryFiles:
         disk.write(path, NEW)
         assert path.read_bytes() == NEW
         monkeypatch.setattr(os, "replace", removed_first([1] * 9))
-        with pytest.raises(FileNotFoundError, match="another program removes the temporary file.*model"):
+        with pytest.raises(FileNotFoundError, match=r"another program removes the temporary file.*model"):
             disk.write(path, OLD)
         assert path.read_bytes() == NEW and names(path.parent) == [path.name]
 
@@ -226,7 +226,7 @@ class TestExports:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
         monkeypatch.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match="No space left on device.*model"):
+        with pytest.raises(OSError, match=r"No space left on device.*model"):
             models[0].export(format, path)
         assert path.read_bytes() == OLD and names(path.parent) == [path.name]
         monkeypatch.undo()
