@@ -15,7 +15,7 @@ from sapwood.estimators.values import NotData, Unsaved, describe, from_data, to_
 from sapwood.losses.registry import REGISTERED, is_name
 from sapwood.model import Model, ModelFormatError, disk, file
 from sapwood.params import resolve
-from sapwood.params.table import Parameter, changed, constraints
+from sapwood.params.table import Parameter, changed, constraints, is_stored
 
 if TYPE_CHECKING:
     from typing import Self
@@ -78,7 +78,7 @@ class SavedEstimator:
     def _to_bytes(self, stacklevel: int, depth: int = 0) -> bytes:
         check_is_fitted(self)
         arrays, about = self.model_.to_parts()
-        parameters = {name: self._to_data(name) for name in self._parameters if name not in OF_THE_MACHINE}
+        parameters = self._parameters_data()
         lost = [f"{name}={data['unsaved']}" for name, data in parameters.items() if isinstance(data, dict) and "unsaved" in data]
         if lost:
             text = f"{', '.join(lost)} cannot be saved: set it again on the loaded estimator before you fit it again"
@@ -91,6 +91,11 @@ class SavedEstimator:
         name = next(own.__name__ for own in type(self).__mro__ if "_parameters" in vars(own))
         about["estimator"] = {"class": name, "parameters": parameters, "init": init, "fitted": self._fitted_data()}
         return file.pack(arrays, about)
+
+    def _parameters_data(self) -> dict[str, Any]:
+        """Parameters as data for JSON."""
+        stored = [name for name, parameter in self._parameters.items() if is_stored(parameter, getattr(self, name))]
+        return {name: self._to_data(name) for name in stored if name not in OF_THE_MACHINE}
 
     def _to_data(self, name: str) -> Any:
         """A parameter as data for JSON."""
@@ -167,7 +172,7 @@ def _bytes_of(init: Any, stacklevel: int, depth: int) -> bytes:
 def unfitted_data(estimator: Any) -> dict[str, Any]:
     """Class and parameters of an estimator."""
     name = next(own.__name__ for own in type(estimator).__mro__ if "_parameters" in vars(own))
-    return {"class": name, "parameters": {key: estimator._to_data(key) for key in estimator._parameters if key not in OF_THE_MACHINE}}
+    return {"class": name, "parameters": estimator._parameters_data()}
 
 
 def read_path(path: Path, init: Any = None) -> Any:

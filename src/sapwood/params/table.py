@@ -53,13 +53,15 @@ class Parameter:
     type : annotation, as source text
     allowed : constraints; a value must satisfy one of them
     doc : documentation; lines that begin with "- " are items of a list
+    since : version that introduced it. A file has it only if its value is not the default, so that older versions read the file
     """
 
     default: Any
     doc: str
+    since: str
 
-    def __init__(self, default: Any, doc: str, *values: Values) -> None:
-        self.default, self.doc = default, doc
+    def __init__(self, default: Any, doc: str, *values: Values, since: str = "0.1") -> None:
+        self.default, self.doc, self.since = default, doc, since
         self.type: str = " | ".join(dict.fromkeys(one.type for one in sorted(values, key=lambda one: one is NONE)))
         self.allowed: list[Any] = [one.allowed for one in values]
 
@@ -225,6 +227,11 @@ def changed(parameters: Mapping[str, Parameter], values: Mapping[str, Any]) -> d
         return type(value) is type(default) and bool(value == default)
 
     return {name: value for name, value in values.items() if name not in parameters or not same(name, value)}
+
+
+def is_stored(parameter: Parameter, value: Any) -> bool:
+    """Whether the file of an estimator has the value of a parameter."""
+    return parameter.since == "0.1" or type(value) is not type(parameter.default) or bool(value != parameter.default)
 
 
 def constraints(parameters: Mapping[str, Parameter]) -> dict[str, list[Any]]:
