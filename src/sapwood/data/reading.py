@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_array
 from sapwood.data.columns import Schema
 from sapwood.data.frames import array_table, column_name, frame_table, open_frame
 from sapwood.data.sparse import SparseTable, sparse_frame
+from sapwood.data.sparse_formats import check_sparse
 from sapwood.data.tables import ArrayTable, Table
 
 if TYPE_CHECKING:
@@ -75,6 +76,8 @@ def read_any(X: Any, absent: frozenset[Any], sparse_missing: bool, reader: str |
         return frame_table(frame, absent) if table is None else table
     if isinstance(array, np.ma.MaskedArray):
         array = filled(array)
+    if sparse.issparse(array):
+        array = check_sparse(array)
     if not _is_sound(array) and not (allow_empty and _is_empty(array)):
         own = isinstance(array, np.ndarray) and array.dtype.kind in "OmM" and array.ndim == 2
         dtype = None if own or sparse.issparse(array) else "numeric"

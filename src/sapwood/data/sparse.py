@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from sapwood.data.columns import ColumnError, Kind, Name, Schema
+from sapwood.data.sparse_formats import check_sparse
 from sapwood.data.tables import Table, match_names
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
@@ -23,7 +24,7 @@ class SparseTable(Table):
 
     Parameters
     ----------
-    matrix : a SciPy matrix or array of numbers, in any format
+    matrix : a SciPy matrix or array of numbers, in any format; checked (see `check_sparse`)
     absent_missing : whether what is not there is missing
     absent : values that mean missing, besides NaN; with 0 among them, what is not there is missing too
     names : of the columns, if they have any
@@ -186,7 +187,7 @@ def sparse_frame(frame: Any, names: Sequence[Name], absent: frozenset[float]) ->
     rows = np.concatenate([column.sp_index.indices for column in columns])
     matrix = sparse.csc_array((np.concatenate([column.sp_values for column in columns]), rows, begin), shape=frame.shape)
     bools = [f for f, column in enumerate(columns) if column.sp_values.dtype.kind == "b"]
-    return SparseTable(matrix, missing, absent, names, bools)
+    return SparseTable(check_sparse(matrix), missing, absent, names, bools)
 
 
 def _readable(data: np.ndarray) -> np.ndarray:

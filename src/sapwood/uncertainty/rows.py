@@ -16,6 +16,7 @@ from sklearn.utils.validation import _num_samples
 
 from sapwood.data.checks import check_weights
 from sapwood.data.frames import open_frame
+from sapwood.data.sparse_formats import check_sparse
 from sapwood.sampling import held_out
 
 Targets = Callable[[Any, int, str], np.ndarray]  # (y, n_rows, name) -> y, checked
@@ -33,7 +34,7 @@ class Sample:
     def check(cls, X: Any, y: Any, weight: Any, check_targets: Targets, suffix: str = "") -> Sample:
         """Check the arguments of `fit` and drop rows of weight 0. `suffix` is the end of the argument names in error messages."""
         if open_frame(X) is None:
-            X = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
+            X = sparse.csr_array(check_sparse(X)) if sparse.issparse(X) else np.asarray(X)
         n_rows = count_rows(X)
         sample = cls(X, check_targets(y, n_rows, f"y{suffix}"), check_weights(weight, n_rows, f"sample_weight{suffix}"))
         return sample if sample.weight is None or sample.weight.all() else sample.take(np.flatnonzero(sample.weight))
