@@ -27,6 +27,7 @@ from sapwood.model import Model
 from sapwood.params.columns import Features
 from sapwood.params.signatures import CommonParameters
 from sapwood.runtime.execution import Execution
+from sapwood.sampling.folds import fold_of_units
 from sapwood.sampling.held_out import hold_out
 from sapwood.training.warm_start import WarmStart
 
@@ -48,6 +49,7 @@ class FitData:
     init : estimator or model whose raw predictions training starts from
     seed : of all that is random in the fit
     stops : whether training may stop early
+    splits : pairs of selections of the training rows, to train on and to stop by, of procedures with several training runs
     """
 
     train: Dataset
@@ -59,6 +61,7 @@ class FitData:
     init: Any
     seed: int
     stops: bool
+    splits: tuple[tuple[Dataset, Dataset], ...] = ()
 
 
 def read_sets(p: CommonParameters, task: Task[Any], call: FitCall, start: WarmStart, reader: str, execution: Execution) -> FitData:
@@ -77,7 +80,11 @@ def read_sets(p: CommonParameters, task: Task[Any], call: FitCall, start: WarmSt
     schema = replace(train.table.schema, **missing_settings(p)) if previous is None else previous.schema
     seed, validation = draw_seed(p.random_state), None
     stops = start.grows and stops_early(p, execution.total(train.n_rows), call.validation.X, call.options.callbacks, loss)
-    if not call.validation.any and stops and (p.validation_fraction is not None or p.validation_split is not None):
+    splits: list[tuple[Dataset, Dataset]] = []
+    if p.validation_folds is not None or p.refit_all:
+        _check_procedure(p, call, start, stops)
+        splits = _splits(p, train, given.X, call.options.groups, seed, targets.has_strata, execution)
+    elif not call.validation.any and stops and (p.validation_fraction is not None or p.validation_split is not None):
         train, validation = split(p, train, given.X, call.options.groups, seed, targets.has_strata, execution)
     loss.check_all_targets(train.take(train.y), execution)
     _check_init(p.init, execution)
@@ -100,7 +107,9 @@ def read_sets(p: CommonParameters, task: Task[Any], call: FitCall, start: WarmSt
     sets = {} if validation is None else {VALIDATION: validation}
     sets |= {name: other(one) for name, one in call.options.named_sets().items()}
     features = Features(table.n_features, schema.names, given.source, p.feature_spec)
-    return FitData(train, sets, schema, features, targets, loss, init, seed, stops)
+    offset = train.offset
+    pairs = tuple((replace(some, offset=offset), replace(held_out, offset=offset)) for some, held_out in splits)
+    return FitData(train, sets, schema, features, targets, loss, init, seed, stops, pairs)
 
 
 def _check_complete(given: FitInput) -> None:
@@ -144,7 +153,7 @@ def stops_early(p: CommonParameters, n_rows: int, X_val: Any, callbacks: Sequenc
             )
         return False
     if p.early_stopping == "auto":
-        if X_val is not None or p.validation_split is not None:
+        if X_val is not None or p.validation_split is not None or p.validation_folds is not None or p.refit_all:
             return True
         has_score = loss.has_values or p.scoring != "loss"
         own = any(isinstance(callback, EarlyStopping) for callback in callbacks)
@@ -152,6 +161,50 @@ def stops_early(p: CommonParameters, n_rows: int, X_val: Any, callbacks: Sequenc
     if X_val is not None and not p.early_stopping:
         raise ValueError("X_val and y_val are passed to fit while at the same time early_stopping is False: they would not be used")
     return bool(p.early_stopping)
+
+
+def _check_procedure(p: CommonParameters, call: FitCall, start: WarmStart, stops: bool) -> None:
+    """Raise for parameters and arguments that are not supported with several training runs."""
+    name = "refit_all=True" if p.validation_folds is None else f"validation_folds={p.validation_folds}"
+    folds = p.validation_folds is not None
+    clashes = {
+        "refit_all=True": folds and bool(p.refit_all),
+        "early_stopping=False": not stops,
+        "X_val": call.validation.any,
+        f"boosting={p.boosting!r}": p.boosting != "plain",
+        f"tree_method={p.tree_method!r}": p.tree_method in ("exact", "approx"),
+        "validation_split": folds and p.validation_split is not None,
+        "validation_fraction=None": not folds and p.validation_fraction is None and p.validation_split is None,
+        start.how or "warm_start": bool(start.how),
+        "eval_sets": folds and bool(call.options.eval_sets),
+        "callbacks": bool(call.options.callbacks),
+        "checkpoint": call.options.checkpoint is not None,
+    }
+    for other, clash in clashes.items():
+        if clash:
+            raise ValueError(f"{name} cannot be combined with {other}: leave one of them out")
+
+
+def _splits(
+    p: CommonParameters, data: Dataset, X: Any, groups: Any, seed: int, strata: bool, execution: Execution
+) -> list[tuple[Dataset, Dataset]]:
+    """Pairs of rows to train on and rows to stop by."""
+    if p.validation_folds is None:
+        return [split(p, data, X, groups, seed, strata, execution)]
+    rows = np.arange(data.table.n_rows) if data.rows is None else data.rows
+    if groups is not None:
+        fold = fold_of_units(len(rows), p.validation_folds, None, seed, execution, np.asarray(groups)[rows])
+    elif data.queries is not None:
+        units, of_row = np.unique(data.queries.of_row[rows], return_inverse=True)
+        fold = fold_of_units(len(units), p.validation_folds, None, seed, execution)[of_row]
+    else:
+        fold = fold_of_units(len(rows), p.validation_folds, data.y[rows] if strata else None, seed, execution)
+    if len(empty := np.setdiff1d(np.arange(p.validation_folds), execution.gather(np.unique(fold)))):
+        raise ValueError(
+            f"validation_folds={p.validation_folds} leaves fold {empty[0]} without rows: {execution.total(len(rows))} rows (or their "
+            "groups or queries) are too few; use fewer folds"
+        )
+    return [(replace(data, rows=rows[fold != k]), replace(data, rows=rows[fold == k])) for k in range(p.validation_folds)]
 
 
 def split(

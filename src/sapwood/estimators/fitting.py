@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from sapwood.callbacks import TRAIN, VALIDATION, Callback, EarlyStopping, Log, Measure, ProgressBar, Scores
-from sapwood.data.dataset import Dataset
+from sapwood.callbacks import TRAIN, VALIDATION, Callback, EarlyStopping, Log, Measure, ProgressBar
 from sapwood.data.fingerprint import Fingerprint, join_digests
-from sapwood.data.pages import Pages
-from sapwood.data.sorted import SortedRows
-from sapwood.data.tables import Table
-from sapwood.encoding.encoding import Fitted
 from sapwood.estimators.fit_data import FitData, read_sets
 from sapwood.estimators.fit_result import FitResult
 from sapwood.estimators.fitted_view import Prototype
 from sapwood.estimators.inputs import FitCall
+from sapwood.estimators.procedures import AveragedFolds, Procedure, Replayed, Single, Trained, Trainer
 from sapwood.estimators.scorers import Scoring
 from sapwood.estimators.tasks import Task
+from sapwood.model import Model
 from sapwood.params.plan import make_plan
 from sapwood.params.signatures import CommonParameters
 from sapwood.runtime.execution import Execution
-from sapwood.training.boosting import Rows, train
 from sapwood.training.checkpoint import Checkpoint, CheckpointWriter
 from sapwood.training.fit_signature import FitSignature, as_text
 from sapwood.training.warm_start import WarmStart
@@ -37,60 +33,52 @@ def fit(p: CommonParameters, task: Task[Any], prototype: Prototype, call: FitCal
     Of several partitions each calls it with its own rows, and all get the same model.
     """
     sets = read_sets(p, task, call, start, prototype.name, execution)
-    data, loss, seed = sets.train, sets.loss, sets.seed
+    data, loss, options = sets.train, sets.loss, call.options
     plan = make_plan(p, sets.features, sets.schema, loss, execution.total(data.n_rows), start)
     fingerprint = data.fingerprint(execution=execution)
-    encoded = plan.encoding.fit(data, loss, seed, start, execution, same_rows=start.data in (None, fingerprint.digest))
-    build = plan.binning.builder(data, encoded, seed, execution, start.model)
-    rows, eval_sets = _binned(sets, encoded, build, execution)
-    training = plan.training(encoded.encoding, rows, seed, execution)
-    model = start.own_model(rows, loss, execution)
-    if model is None:
-        base_score = sets.targets.base_score(rows, loss, execution)
-        model = training.first_model(rows, base_score, schema=sets.schema, encoding=encoded.encoding)
+    encoded = plan.encoding.fit(data, loss, sets.seed, start, execution, same_rows=start.data in (None, fingerprint.digest))
 
-    result = FitResult(model, sets.targets, sets.init, plan.columns.describe(), sets.stops)
-    scoring = Scoring(p.scoring, task, sets.targets, prototype, result, execution)
-    measures = scoring.measures(sets.stops, eval_sets, call.options.eval_metric)
-    scores = Scores(measures, start.scores)
-    callbacks = [scores, *_own_callbacks(p, sets), *call.options.callbacks, *prototype.callbacks(result, call.train.X, call.train.y)]
-    checkpoints = CheckpointWriter()
-    if call.options.checkpoint is not None:
+    def result(model: Model) -> FitResult:
+        return FitResult(model, sets.targets, sets.init, plan.columns.describe(), sets.stops)
+
+    def measures(model: Model, eval_sets: Sequence[str]) -> dict[str, list[Measure]]:
+        scoring = Scoring(p.scoring, task, sets.targets, prototype, result(model), execution)
+        return scoring.measures(sets.stops, eval_sets, options.eval_metric)
+
+    def callbacks(model: Model) -> list[Callback]:
+        return [*_own_callbacks(p, sets), *options.callbacks, *prototype.callbacks(result(model), call.train.X, call.train.y)]
+
+    def open_checkpoint(measures: dict[str, list[Measure]]) -> CheckpointWriter:
+        if options.checkpoint is None:
+            return CheckpointWriter()
         if not execution.is_local:
             raise ValueError("checkpoint cannot be combined with several partitions of the rows")
         known = {TRAIN: fingerprint, **{name: one.fingerprint(data.table, execution) for name, one in sets.eval_sets.items()}}
-        signature = _signature(p, prototype.name, sets, known, measures, start, call.options.callbacks)
-        checkpoints = Checkpoint.of(call.options.checkpoint).open(signature)
+        return Checkpoint.of(options.checkpoint).open(_signature(p, prototype.name, sets, known, measures, start, options.callbacks))
 
-    model = train(rows, eval_sets, model, training, execution, callbacks, checkpoints)
+    build = plan.binning.builder(data, encoded, sets.seed, execution, start.model)
+    trainer = Trainer(sets, plan, start, encoded, build, measures, callbacks, open_checkpoint, execution)
+    trained = procedure_of(p).run(trainer)
     digest = join_digests(filter(None, (start.data, fingerprint.digest)))
     return replace(
-        result,
-        model=model,
-        scores=scores.values,
-        train_score=_stopping_scores(scores, TRAIN, sets.stops),
-        validation_score=_stopping_scores(scores, VALIDATION, sets.stops),
+        result(trained.model),
+        scores=trained.scores,
+        train_score=_stopping_scores(trained, TRAIN, sets.stops),
+        validation_score=_stopping_scores(trained, VALIDATION, sets.stops),
         provenance={"sapwood": __version__, "n_rows": execution.total(data.n_rows), "data": digest},
     )
 
 
-def _binned(
-    sets: FitData, encoded: Fitted, build: Callable[[Table, np.ndarray | None], Pages | SortedRows], execution: Execution
-) -> tuple[Rows, dict[str, Rows]]:
-    """Rows of all sets in bins. Held-out rows are a selection of the table of the training rows."""
-
-    def binned(data: Dataset) -> Rows:
-        table = encoded.features if data.table is sets.train.table else encoded.encoding.apply(data.table)
-        return Rows.of(data.binned(build(table, data.rows), execution))
-
-    return binned(sets.train), {name: binned(one) for name, one in sets.eval_sets.items()}
+def procedure_of(p: CommonParameters) -> Procedure:
+    """Training procedure that the parameters ask for."""
+    return AveragedFolds() if p.validation_folds is not None else Replayed() if p.refit_all else Single()
 
 
 def _own_callbacks(p: CommonParameters, sets: FitData) -> list[Callback]:
     """Callbacks that the parameters ask for."""
     callbacks: list[Callback] = []
     if sets.stops:
-        on = VALIDATION if VALIDATION in sets.eval_sets else TRAIN
+        on = VALIDATION if sets.splits or VALIDATION in sets.eval_sets else TRAIN
         callbacks.append(EarlyStopping(p.n_iter_no_change, min_delta=p.tol, on=on))
     if p.verbose:
         callbacks.append(ProgressBar() if p.verbose == 1 else Log())
@@ -121,9 +109,9 @@ def _signature(
     return FitSignature(settings, data)
 
 
-def _stopping_scores(scores: Scores, on: str, stops: bool) -> np.ndarray:
+def _stopping_scores(trained: Trained, on: str, stops: bool) -> np.ndarray:
     """Scores of a set that early stopping uses; higher is better."""
-    if not stops or on not in scores.measures:
+    if not stops or on not in trained.measures:
         return np.array([])
-    measure = scores.measures[on][0]
-    return np.array(scores.values[on][measure.name]) * (1.0 if measure.higher_is_better else -1.0)
+    measure = trained.measures[on][0]
+    return np.array(trained.scores[on][measure.name]) * (1.0 if measure.higher_is_better else -1.0)

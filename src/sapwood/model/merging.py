@@ -48,6 +48,17 @@ def merge_models(models: Sequence[Model], weights: Sequence[float]) -> Model:
     return merged
 
 
+def average_models(models: Sequence[Model]) -> Model:
+    """Mean of models that have the same encoding and the same bins: all rounds of each in turn, their leaf values divided by the number of
+    models."""
+    first, weight = models[0], 1 / len(models)
+    model = first[:0]
+    model.base_score = weight * sum((one.base_score for one in models[1:]), first.base_score)
+    for one in models:
+        model.trees += [replace(tree, leaves=tree.leaves.scaled(weight)) for tree in one.trees]
+    return model
+
+
 def _refuse_others(models: Sequence[Model]) -> None:
     first = models[0]
     for i, model in enumerate(models):

@@ -97,6 +97,8 @@ class CommonParameters(CheckedNames):
     scoring: str | Scorer | None
     validation_fraction: float | int | None
     validation_split: int | Splitter | Iterable[Any] | None
+    validation_folds: int | None
+    refit_all: bool
     n_iter_no_change: int
     tol: float
     verbose: int | bool
@@ -200,6 +202,8 @@ class RegressorSignatures(CommonParameters):
         scoring: str | Scorer | None = "loss",
         validation_fraction: float | int | None = 0.1,
         validation_split: int | Splitter | Iterable[Any] | None = None,
+        validation_folds: int | None = None,
+        refit_all: bool = False,
         n_iter_no_change: int = 10,
         tol: float = 1e-07,
         verbose: int | bool = 0,
@@ -335,6 +339,12 @@ class RegressorSignatures(CommonParameters):
         validation_split : int, splitter, iterable or None, default=None
             Cross-validation splitter, or iterable of (train, test) pairs, whose last split gives the rows held out for early stopping,
             instead of `validation_fraction`. `fit` takes `groups` for it.
+        validation_folds : int or None, default=None
+            Number of folds of cross-validated early stopping, instead of one set of held-out rows. A model is trained for each fold, its
+            rounds are chosen by the rows of the fold, and the result is the average of the models. For small data. None: no folds.
+        refit_all : bool, default=False
+            Whether to use the held-out rows after early stopping: all leaf values are computed again from all rows, and rounds are added
+            in proportion to the number of rows.
         n_iter_no_change : int, default=10
             Number of rounds without improvement after which early stopping ends training.
         tol : float, default=1e-07
@@ -493,6 +503,8 @@ class RegressorSignatures(CommonParameters):
         self.scoring: str | Scorer | None = scoring
         self.validation_fraction: float | int | None = validation_fraction
         self.validation_split: int | Splitter | Iterable[Any] | None = validation_split
+        self.validation_folds: int | None = validation_folds
+        self.refit_all: bool = refit_all
         self.n_iter_no_change: int = n_iter_no_change
         self.tol: float = tol
         self.verbose: int | bool = verbose
@@ -770,6 +782,8 @@ class ClassifierSignatures(CommonParameters):
         scoring: str | Scorer | None = "loss",
         validation_fraction: float | int | None = 0.1,
         validation_split: int | Splitter | Iterable[Any] | None = None,
+        validation_folds: int | None = None,
+        refit_all: bool = False,
         n_iter_no_change: int = 10,
         tol: float = 1e-07,
         verbose: int | bool = 0,
@@ -896,6 +910,12 @@ class ClassifierSignatures(CommonParameters):
         validation_split : int, splitter, iterable or None, default=None
             Cross-validation splitter, or iterable of (train, test) pairs, whose last split gives the rows held out for early stopping,
             instead of `validation_fraction`. `fit` takes `groups` for it.
+        validation_folds : int or None, default=None
+            Number of folds of cross-validated early stopping, instead of one set of held-out rows. A model is trained for each fold, its
+            rounds are chosen by the rows of the fold, and the result is the average of the models. For small data. None: no folds.
+        refit_all : bool, default=False
+            Whether to use the held-out rows after early stopping: all leaf values are computed again from all rows, and rounds are added
+            in proportion to the number of rows.
         n_iter_no_change : int, default=10
             Number of rounds without improvement after which early stopping ends training.
         tol : float, default=1e-07
@@ -1033,6 +1053,8 @@ class ClassifierSignatures(CommonParameters):
         self.scoring: str | Scorer | None = scoring
         self.validation_fraction: float | int | None = validation_fraction
         self.validation_split: int | Splitter | Iterable[Any] | None = validation_split
+        self.validation_folds: int | None = validation_folds
+        self.refit_all: bool = refit_all
         self.n_iter_no_change: int = n_iter_no_change
         self.tol: float = tol
         self.verbose: int | bool = verbose
@@ -1319,6 +1341,8 @@ class RankerSignatures(CommonParameters):
         scoring: str | Scorer | None = "loss",
         validation_fraction: float | int | None = 0.1,
         validation_split: int | Splitter | Iterable[Any] | None = None,
+        validation_folds: int | None = None,
+        refit_all: bool = False,
         n_iter_no_change: int = 10,
         tol: float = 1e-07,
         verbose: int | bool = 0,
@@ -1454,6 +1478,12 @@ class RankerSignatures(CommonParameters):
         validation_split : int, splitter, iterable or None, default=None
             Cross-validation splitter, or iterable of (train, test) pairs, whose last split gives the rows held out for early stopping,
             instead of `validation_fraction`. `fit` takes `groups` for it.
+        validation_folds : int or None, default=None
+            Number of folds of cross-validated early stopping, instead of one set of held-out rows. A model is trained for each fold, its
+            rounds are chosen by the rows of the fold, and the result is the average of the models. For small data. None: no folds.
+        refit_all : bool, default=False
+            Whether to use the held-out rows after early stopping: all leaf values are computed again from all rows, and rounds are added
+            in proportion to the number of rows.
         n_iter_no_change : int, default=10
             Number of rounds without improvement after which early stopping ends training.
         tol : float, default=1e-07
@@ -1592,6 +1622,8 @@ class RankerSignatures(CommonParameters):
         self.scoring: str | Scorer | None = scoring
         self.validation_fraction: float | int | None = validation_fraction
         self.validation_split: int | Splitter | Iterable[Any] | None = validation_split
+        self.validation_folds: int | None = validation_folds
+        self.refit_all: bool = refit_all
         self.n_iter_no_change: int = n_iter_no_change
         self.tol: float = tol
         self.verbose: int | bool = verbose

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -68,6 +69,25 @@ class OldTrees(TreePerOutput):
             there = leaves.nodes[leaves.count > 0]  # a leaf that no row reaches keeps what it knows
             tree.leaves = self.model.trees[number].leaves.blended(tree.leaves, self.decay, there)
             yield tree
+
+
+class Replay(TreePerOutput):
+    """The trees of a model with leaf values of other rows, and then trees that are grown on these rows."""
+
+    old: OldTrees
+    new: TreePerOutput
+    shared: int
+
+    def __init__(self, strategy: TreePerOutput, model: Model) -> None:
+        self.old, self.new, self.n_old = OldTrees(copy.copy(strategy), model, decay=0.0), strategy, len(model.trees)
+        self.shared = strategy.shared
+
+    def begin(self, fit: Fit) -> None:
+        self.old.begin(fit)
+        self.new.begin(fit)
+
+    def trees(self, split_raw: np.ndarray, leaf_raw: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
+        return (self.old if first < self.n_old else self.new).trees(split_raw, leaf_raw, first, config)
 
 
 @dataclass
