@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 KERNELS := CMakeLists.txt pyproject.toml $(wildcard src/kernels/*.?pp src/kernels/*/*.?pp)
 ASAN_TESTS := tests/kernels tests/trees tests/losses tests/model tests/data tests/encoding
 
-.PHONY: help demo test lint types stubs unit bench fuzz fuzzer kill asan format clean FORCE
+.PHONY: help demo test lint types stubs unit bench quality fuzz fuzzer kill asan format clean FORCE
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -36,6 +36,9 @@ unit: .venv/dev
 
 bench: .venv/bench  ## compare with the peers, write docs/benchmarks.md (ARGS="--only higgs_1m" for a part)
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+quality: .venv/quality  ## test losses of libraries at their defaults (ARGS="--write" for docs/quality.md, "--help" for the choices)
+	@$(BIN)/python -m benchmarks.quality $(ARGS)
 
 fuzz: .venv/dev  ## 10,000 mutations of model files (ARGS="--n 100000" for more)
 	@$(BIN)/python -m fuzz $(ARGS)
@@ -76,6 +79,10 @@ build/modules: FORCE
 
 .venv/bench: .venv/dev
 	@$(INSTALL) --no-build-isolation --editable '.[bench]'
+	@touch $@
+
+.venv/quality: .venv/dev
+	@$(INSTALL) --no-build-isolation --editable '.[quality]'
 	@touch $@
 
 .venv/fuzzer: .venv/dev
