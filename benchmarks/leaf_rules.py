@@ -32,7 +32,7 @@ from sapwood.losses.multinomial import MultinomialLogLoss
 SEEDS = range(5)
 OTHERS = ("adult", "bank_additional", "census_kdd", "elec", "letter")  # had no part in choosing the rules
 BUNDLED = {"breast cancer": load_breast_cancer, "digits": load_digits, "wine": load_wine, "iris": load_iris}
-SOFT_LABELS = (1.0, 0.5, 0.2, 0.1, 0.0)  # of the least hessian
+FRACTIONS = (1.0, 0.5, 0.2, 0.1, 0.0)  # of the minimum hessian
 N_TEST = 10_000  # at most
 NOISE = 2.0  # standard errors that a difference must exceed to count
 
@@ -40,11 +40,11 @@ Make = Callable[[int], Any]  # seed -> estimator
 
 
 @contextmanager
-def rules(share: float, max_step: float) -> Iterator[None]:
-    """Train with this share of the least hessian, and with this bound of a step."""
+def rules(fraction: float, max_step: float) -> Iterator[None]:
+    """Train with this fraction of the minimum hessian and this maximum step."""
     with ExitStack() as stack:
         for loss in (LogLoss, MultinomialLogLoss):
-            stack.enter_context(patch.multiple(loss, least_hessian=loss.least_hessian * share, max_step=max_step))
+            stack.enter_context(patch.multiple(loss, min_hessian_per_sample=loss.min_hessian_per_sample * fraction, max_step=max_step))
         yield
 
 
@@ -133,9 +133,10 @@ def settings() -> Iterator[Setting]:
         return BoostingClassifier(early_stopping=False, random_state=seed, n_jobs=1)
 
     for max_step in (LogLoss.max_step, math.inf):
-        for share in SOFT_LABELS:
-            title = f"{LogLoss.least_hessian * share:g} and {MultinomialLogLoss.least_hessian * share:g}, step {max_step:g}"
-            yield Setting(title, partial(rules, share, max_step), make)
+        for fraction in FRACTIONS:
+            least = [loss.min_hessian_per_sample * fraction for loss in (LogLoss, MultinomialLogLoss)]
+            title = f"{least[0]:g} and {least[1]:g}, step {max_step:g}"
+            yield Setting(title, partial(rules, fraction, max_step), make)
     for name in (LIGHTGBM, XGBOOST):
         if find_spec(name):
             yield Setting(LIBRARIES[name].title, nullcontext, partial(LIBRARIES[name].make, "classification", 1))

@@ -221,7 +221,7 @@ def in_numpy() -> Any:
 
     class Odds(sapwood.Loss):  # type: ignore[name-defined, misc]
         link = "logit"
-        least_hessian = 0.1
+        min_hessian_per_sample = 0.1
         max_step = 4.0
 
         def gradients(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -3,7 +3,7 @@ import pytest
 
 from sapwood.data.binning import NUMBER, ONE_VS_REST, PARTITION
 from sapwood.encoding import ENCODERS, Count, OneHot, Partition, Target
-from sapwood.encoding.base import Column, Targets
+from sapwood.encoding.base import CategoryKeys, EncodingTargets
 from sapwood.encoding.lookup import Lookup, combine, key_space
 
 N = 400
@@ -14,7 +14,7 @@ WEIGHT = rng.random(N)
 
 
 def column(codes=CODES, n_levels=9):
-    return Column((0,), (n_levels,), combine([codes], [n_levels]))
+    return CategoryKeys((0,), (n_levels,), combine([codes], [n_levels]))
 
 
 def ordered_means(codes, y, weight, order, prior, mean):
@@ -31,7 +31,7 @@ class TestTarget:
     @pytest.mark.parametrize("weight", [None, WEIGHT])
     @pytest.mark.parametrize("n_permutations", [1, 3])
     def test_equals_twin(self, weight, n_permutations):
-        targets = Targets(Y[None], weight, seed=3)
+        targets = EncodingTargets(Y[None], weight, seed=3)
         (encoded,) = Target(2.0, n_permutations).fit(column(), targets)
         w = np.ones(N) if weight is None else weight
         mean = np.average(Y, weights=w)
@@ -43,58 +43,58 @@ class TestTarget:
             assert encoded.lookup.read([np.array([code])])[0] == pytest.approx(expected, abs=1e-7)
 
     def test_no_row_sees_its_own_target_nor_later_ones(self):
-        targets = Targets(Y[None])
+        targets = EncodingTargets(Y[None])
         order = targets.order(0)
         (before,) = Target().fit(column(), targets)
         changed = Y.copy()
         changed[order[200:]] += rng.permutation(200) - 99.5  # the mean of all, which every row knows, stays
-        (after,) = Target().fit(column(), Targets(changed[None]))
+        (after,) = Target().fit(column(), EncodingTargets(changed[None]))
         np.testing.assert_allclose(before.training[order[:200]], after.training[order[:200]], atol=1e-6)
         assert not np.allclose(before.training[order[201:]], after.training[order[201:]], atol=1e-3)
 
     def test_levels_without_rows_are_as_good_as_missing(self):
-        (encoded,) = Target().fit(column(np.where(CODES == 4, 5, CODES)), Targets(Y[None]))
+        (encoded,) = Target().fit(column(np.where(CODES == 4, 5, CODES)), EncodingTargets(Y[None]))
         assert encoded.lookup.read([np.array([4])])[0] == encoded.lookup.read([np.array([-1])])[0] != pytest.approx(Y.mean())
 
     def test_with_none_missing_they_have_the_mean_of_all(self):
-        (encoded,) = Target().fit(column(np.abs(CODES)), Targets(Y[None]))
+        (encoded,) = Target().fit(column(np.abs(CODES)), EncodingTargets(Y[None]))
         np.testing.assert_allclose(encoded.lookup.read([np.array([-1])]), Y.mean())
 
     def test_the_order_is_that_of_row_ids(self):
         """Rows kept aside do not change the order of the others."""
         ids = np.flatnonzero(rng.random(N) < 0.5)
-        whole, part = Targets(Y[None], seed=7), Targets(Y[None, ids], ids=ids, seed=7)
+        whole, part = EncodingTargets(Y[None], seed=7), EncodingTargets(Y[None, ids], ids=ids, seed=7)
         np.testing.assert_array_equal(ids[part.order(2)], [row for row in whole.order(2) if row in set(ids)])
 
     def test_permutations_and_seeds_differ(self):
-        orders = [Targets(Y[None], seed=seed).order(p).tolist() for seed in (0, 1) for p in (0, 1)]
+        orders = [EncodingTargets(Y[None], seed=seed).order(p).tolist() for seed in (0, 1) for p in (0, 1)]
         assert all(a != b for i, a in enumerate(orders) for b in orders[:i])
 
     def test_one_statistic_a_target(self):
         classes = (rng.integers(0, 3, N) == np.arange(3)[:, None]).astype(float)
-        encoded = Target().fit(column(), Targets(classes))
+        encoded = Target().fit(column(), EncodingTargets(classes))
         assert len(encoded) == 3
         np.testing.assert_allclose(sum(e.training for e in encoded), 1.0)  # the shares of all classes
 
     def test_a_row_without_a_target_counts_as_the_mean_of_the_others(self):
         known = np.arange(N) % 3 > 0
         gaps, filled = np.where(known, Y, np.inf), np.where(known, Y, Y[known].mean())
-        (one,), (other,) = (Target().fit(column(), Targets(y[None])) for y in (gaps, filled))
+        (one,), (other,) = (Target().fit(column(), EncodingTargets(y[None])) for y in (gaps, filled))
         np.testing.assert_allclose(one.training, other.training, atol=1e-6)
 
     def test_sums_are_exact(self):
         """Large and small targets, in any order of rows."""
         y = np.where(np.arange(N) % 2 == 0, 1e9, 1e-3) * rng.normal(size=N)
-        (one,) = Target().fit(column(), Targets(y[None]))
+        (one,) = Target().fit(column(), EncodingTargets(y[None]))
         order = rng.permutation(N)
-        (other,) = Target().fit(column(CODES[order]), Targets(y[None, order]))
+        (other,) = Target().fit(column(CODES[order]), EncodingTargets(y[None, order]))
         np.testing.assert_array_equal(one.lookup.values, other.lookup.values)
 
 
 class TestLevels:
     @pytest.mark.parametrize("encoder, kind", [(Partition(), PARTITION), (OneHot(), ONE_VS_REST)])
     def test_levels_are_numbered(self, encoder, kind):
-        (encoded,) = encoder.fit(column(np.where(CODES == 4, 5, CODES)), Targets(Y[None]))
+        (encoded,) = encoder.fit(column(np.where(CODES == 4, 5, CODES)), EncodingTargets(Y[None]))
         assert encoded.lookup.kind == kind
         assert encoded.training is None
         np.testing.assert_array_equal(encoded.lookup.read([np.array([-1, 0, 3, 4, 5, 8])]), [np.nan, 0, 3, np.nan, 4, 7])
@@ -102,7 +102,7 @@ class TestLevels:
     @pytest.mark.parametrize("most", [2, 5, 255])
     def test_the_most_frequent_have_codes_of_their_own(self, most):
         codes = np.repeat(np.arange(600), np.arange(600) % 7 + 1).astype(np.int32)
-        (encoded,) = Partition(most).fit(column(codes, 600), Targets(np.zeros((1, len(codes)))))
+        (encoded,) = Partition(most).fit(column(codes, 600), EncodingTargets(np.zeros((1, len(codes)))))
         counts = np.bincount(codes)
         found = encoded.lookup.read([np.arange(600)])
         assert sorted(set(found)) == list(range(most))
@@ -112,10 +112,10 @@ class TestLevels:
 
 
 def test_counts():
-    (encoded,) = Count().fit(column(np.where(CODES == 4, 5, CODES)), Targets(Y[None]))
+    (encoded,) = Count().fit(column(np.where(CODES == 4, 5, CODES)), EncodingTargets(Y[None]))
     expected = [(CODES == -1).sum(), (CODES == -1).sum(), np.isin(CODES, (4, 5)).sum()]
     np.testing.assert_array_equal(encoded.lookup.read([np.array([-1, 4, 5])]), expected)
-    (encoded,) = Count().fit(column(np.abs(CODES)), Targets(Y[None]))
+    (encoded,) = Count().fit(column(np.abs(CODES)), EncodingTargets(Y[None]))
     assert encoded.lookup.read([np.array([-1])]) == [0]
 
 
@@ -123,7 +123,7 @@ def test_counts():
 def test_every_encoder_keeps_the_life_of_the_family(name):
     encoder = ENCODERS[name]()
     assert encoder.name == name
-    for encoded in encoder.fit(column(), Targets(Y[None])):
+    for encoded in encoder.fit(column(), EncodingTargets(Y[None])):
         assert encoded.lookup.columns == (0,)
         assert (np.diff(encoded.lookup.keys) > 0).all()
         assert encoded.training is None or encoded.training.shape == (N,)

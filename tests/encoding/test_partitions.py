@@ -6,8 +6,8 @@ import pytest
 from sapwood.data.row_range import RowRange
 from sapwood.data.tables import ArrayTable
 from sapwood.encoding import ENCODERS, Count, OneHot, Partition, Target
-from sapwood.encoding.base import Column, Targets
-from sapwood.encoding.encoding import Plan
+from sapwood.encoding.base import CategoryKeys, EncodingTargets
+from sapwood.encoding.encoding import ColumnEncoders
 from sapwood.encoding.lookup import combine
 from sapwood.runtime.execution import SERIAL
 from tests.partitions import run, slices
@@ -52,9 +52,9 @@ def test_the_same_features(encoder, kind, weighted, by_level, n):
     weight = rng.uniform(0, 2, N) if weighted else None
 
     def fit(own, execution):
-        column = Column((0,), (N_LEVELS,), combine([codes[own]], [N_LEVELS]))
+        column = CategoryKeys((0,), (N_LEVELS,), combine([codes[own]], [N_LEVELS]))
         first_id = RowRange.of(len(column.keys), execution).first
-        here = Targets(targets[:, own], None if weight is None else weight[own], seed=3, execution=execution, first_id=first_id)
+        here = EncodingTargets(targets[:, own], None if weight is None else weight[own], seed=3, execution=execution, first_id=first_id)
         return encoder.fit(column, here), here.means, here.units
 
     expected, means, units = fit(slice(None), SERIAL)
@@ -80,14 +80,14 @@ def test_a_plan_of_several_columns(chosen, n):
     rows = np.arange(N) if chosen == "all" else np.flatnonzero(rng.random(N) < 0.7)
     if chosen == "some in one partition":
         rows = np.union1d(rows, np.arange(slices(N, n)[-1].start))
-    plan = Plan({0: [Target(), Partition()], 1: [Count(), OneHot(6)]}, [((0, 1), Target(1.0, 2))])
+    plan = ColumnEncoders({0: [Target(), Partition()], 1: [Count(), OneHot(6)]}, [((0, 1), Target(1.0, 2))])
     n_levels = {0: N_LEVELS, 1: N_LEVELS}
 
     def fit(own, execution):
         first = range(N)[own].start
         here = rows[(rows >= first) & (rows < range(N)[own].stop)] - first
         here = None if len(here) == len(y[own]) else here
-        targets = Targets((y[own] if here is None else y[own][here])[None], None, here, 5, execution, first)
+        targets = EncodingTargets((y[own] if here is None else y[own][here])[None], None, here, 5, execution, first)
         return plan.fit(ArrayTable(table[own]), n_levels, targets, here)
 
     expected = fit(slice(None), SERIAL)

@@ -51,7 +51,7 @@ class TestSeveralLabels:
         class Odds(Loss):
             link = "logit"
             max_step = 4.0
-            least_hessian = 0.1
+            min_hessian_per_sample = 0.1
 
             def gradients(self, y, raw):
                 p = 1 / (1 + np.exp(-raw))

@@ -194,7 +194,7 @@ class TestSeveralTargets:
         together = regressor(loss=loss).fit(X, y)
         for k in range(3):
             there = ~np.isnan(y[:, k])
-            alone = regressor(loss=loss, cut_points={f: together.model_.binning.of(f) for f in range(5)}).fit(X[there], y[there, k])
+            alone = regressor(loss=loss, cut_points={f: together.model_.binning.cuts_of(f) for f in range(5)}).fit(X[there], y[there, k])
             np.testing.assert_allclose(together.predict(X)[:, k], alone.predict(X), rtol=1e-4)
 
     def test_rows_without_any_target_are_as_good_as_absent(self):

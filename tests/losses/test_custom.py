@@ -54,7 +54,7 @@ class Counts(Loss):
 
 class Odds(Loss):
     link = "logit"
-    least_hessian = 0.1
+    min_hessian_per_sample = 0.1
     max_step = 4.0
 
     def loss(self, y, raw):
@@ -67,7 +67,7 @@ class Odds(Loss):
 
 class ClassLabels(Loss):
     link = "softmax"
-    least_hessian = 0.02
+    min_hessian_per_sample = 0.02
     max_step = 4.0
 
     def loss(self, y, raw):

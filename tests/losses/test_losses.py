@@ -24,7 +24,7 @@ from sapwood.callbacks import Callback
 from sapwood.data.binning import Binning
 from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
-from sapwood.losses import LOSSES, MORE_CLASSES, RANKING, REGRESSION, SOFT_LABELS, TWO_CLASSES, LeafRows
+from sapwood.losses import BINARY, LOSSES, MULTICLASS, RANKING, REGRESSION, SOFT_LABELS, LeafRows
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL
 from sapwood.training.boosting import Rows, TrainingPlan, train
@@ -49,7 +49,7 @@ SETTINGS = {
 
 
 def is_multiclass(name):
-    return name in {loss.name for table in (MORE_CLASSES, SOFT_LABELS) for loss in table.values()}
+    return name in {loss.name for table in (MULTICLASS, SOFT_LABELS) for loss in table.values()}
 
 
 def make(name):
@@ -73,7 +73,7 @@ def targets(name, rng, n):
         return rng.dirichlet(np.ones(N_CLASSES), n)
     if is_multiclass(name):
         return np.concatenate([np.arange(N_CLASSES), rng.integers(0, N_CLASSES, n)])[:n].astype(float)
-    if name in TWO_CLASSES:
+    if name in BINARY:
         return np.concatenate([[0, 1], rng.integers(0, 2, n)])[:n].astype(float)
     times, widths = rng.gamma(2, size=n).round(1) + 0.1, rng.choice([0.0, 0.5, np.inf], n)
     if name == "cox":
@@ -87,14 +87,14 @@ def targets(name, rng, n):
 def gradients(loss, y, raw, weight=None):
     """Gradients and hessians, (n_outputs, n_rows) each, as floats; they are good to a unit of the scale."""
     all_gradients, all_hessians = [], []
-    for records in loss.records(y, raw, weight, SERIAL):
-        if records.scale.constant_hessian:
-            all_gradients.append(records.data.view(np.int32) / records.scale.gradient)
+    for gradients in loss.fixed_gradients(y, raw, weight, SERIAL):
+        if gradients.scale.constant_hessian:
+            all_gradients.append(gradients.data.view(np.int32) / gradients.scale.gradient)
             all_hessians.append(np.ones(len(y)))
         else:
-            pairs = records.data.view(PAIR)
-            all_gradients.append(pairs["gradient"] / records.scale.gradient)
-            all_hessians.append(pairs["hessian"] / records.scale.hessian)
+            pairs = gradients.data.view(PAIR)
+            all_gradients.append(pairs["gradient"] / gradients.scale.gradient)
+            all_hessians.append(pairs["hessian"] / gradients.scale.hessian)
     return np.array(all_gradients), np.array(all_hessians)
 
 
@@ -158,7 +158,7 @@ class TestEveryLoss:
         loss, rng = make(name), np.random.default_rng(2)
         y, weight = targets(name, rng, 20), rng.uniform(0.5, 2, 20)
         raw = rng.normal(size=(loss.n_outputs, 20))
-        sizes = {records.scale.record_size for records in loss.records(y, raw, None, SERIAL)}
+        sizes = {gradients.scale.bytes_per_row for gradients in loss.fixed_gradients(y, raw, None, SERIAL)}
         assert sizes == ({4} if loss.constant_hessian else {8})
         if loss.constant_hessian:
             np.testing.assert_allclose(gradients(loss, y, raw, weight)[1][0], weight, rtol=1e-8)
@@ -177,10 +177,10 @@ class TestEveryLoss:
     def test_sums_are_those_of_the_records(self, name):
         loss, rng = make(name), np.random.default_rng(4)
         y, raw = targets(name, rng, 50), rng.normal(size=(loss.n_outputs, 50))
-        for records in loss.records(y, raw, rng.uniform(0, 1, 50), SERIAL):
-            pairs = records.data.view(PAIR)
+        for gradients in loss.fixed_gradients(y, raw, rng.uniform(0, 1, 50), SERIAL):
+            pairs = gradients.data.view(PAIR)
             gradient, hessian = pairs["gradient"].astype(int), pairs["hessian"].astype(int)
-            assert records.sums == (np.abs(gradient).sum(), gradient.sum(), hessian.sum())
+            assert gradients.sums == (np.abs(gradient).sum(), gradient.sum(), hessian.sum())
             assert np.abs(gradient).max() <= kernels.MAX_GRADIENT
             assert hessian.max() <= kernels.MAX_HESSIAN
 
@@ -245,7 +245,7 @@ class TestEveryLoss:
         x, y, loss = rng.integers(0, 20, (n_rows, 3)).astype(float), targets(name, rng, n_rows), make(name)
         table = ArrayTable(x)
         binning = Binning.fit(table, 255, None, None, 0, SERIAL)
-        config = TreeConfig(LeafWise, FeaturePolicy(3), Rules(min_samples_leaf=2, last_step=loss.max_step), learning_rate)
+        config = TreeConfig(LeafWise, FeaturePolicy(3), Rules(min_samples_leaf=2, max_final_step=loss.max_step), learning_rate)
         losses = []
 
         class Listen(Callback):
@@ -285,14 +285,14 @@ class TestEveryLoss:
         loss, rng = make(name), np.random.default_rng(11)
         y, weight = targets(name, rng, 50), rng.uniform(0.5, 2, 50)
         offset = rng.normal(size=(loss.n_outputs, 50)) * 0.3
-        start = loss.start(y, weight, offset)
+        start = loss.base_score_with_offset(y, weight, offset)
         best = loss.mean(y, offset + start[:, None], weight, SERIAL)
         for k in range(loss.n_outputs):
             for step in (-0.5, -1e-3, 1e-3, 0.5):
                 other = start.copy()
                 other[k] += step
                 assert loss.mean(y, offset + other[:, None], weight, SERIAL) >= best - 1e-12
-        np.testing.assert_allclose(loss.start(y, weight, None), loss.base_score(y, weight), rtol=0)
+        np.testing.assert_allclose(loss.base_score_with_offset(y, weight, None), loss.base_score(y, weight), rtol=0)
 
     def test_pickle_and_copy(self, name):
         loss, rng = make(name), np.random.default_rng(12)
@@ -323,7 +323,7 @@ class TestEveryLoss:
 
     def test_what_describes_a_category_is_finite(self, name):
         loss, y = make(name), targets(name, np.random.default_rng(18), 30)
-        described = loss.describing(y)
+        described = loss.encoding_targets(y)
         assert described.shape[1] == 30
         assert np.isfinite(described).all()
         assert len(described) == loss.n_outputs or name in ("cox", "aft")
@@ -393,4 +393,4 @@ def test_bad_targets_are_named(name, y, wrong, row):
 @pytest.mark.parametrize("name, y, raw", [("squared_error", 1e308, -1e308), ("gamma", 1e5, -1e3), ("poisson", np.inf, 0.0)])
 def test_gradients_that_are_not_finite_are_an_error(name, y, raw):
     with pytest.raises(FloatingPointError, match=name):
-        next(make(name).records(np.full(9, y), np.full((1, 9), raw), None, SERIAL))
+        next(make(name).fixed_gradients(np.full(9, y), np.full((1, 9), raw), None, SERIAL))

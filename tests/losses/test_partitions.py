@@ -27,19 +27,19 @@ sorted_rows = pytest.mark.parametrize("by_target", [False, True], ids=["mixed", 
 
 def look(loss, y, raw, weight, offset, leaf, execution, queries=None):
     """Numbers of a loss that are the same in all partitions, and arrays over rows, the last axis."""
-    start = loss.start(y, weight, None, execution), loss.start(y, weight, offset, execution)
+    start = loss.base_score_with_offset(y, weight, None, execution), loss.base_score_with_offset(y, weight, offset, execution)
     same = [loss.base_score(y, weight, execution), *start]
     bound = loss.bind(queries, execution)
     bound.before_round(17)
-    if bound.has_values:
+    if bound.has_loss_values:
         same.append(bound.mean(y, raw, weight, execution))
-    of_rows = [loss.describing(y, execution), *bound.weighted_gradients(y, raw, weight, execution)]
-    for records in bound.records(y, raw, weight, execution, headroom=3.0):
-        assert records.n_rows == len(y)
-        same.append((records.scale, records.sums, records.n_total, records.format()))
+    of_rows = [loss.encoding_targets(y, execution), *bound.weighted_gradients(y, raw, weight, execution)]
+    for gradients in bound.fixed_gradients(y, raw, weight, execution, headroom=3.0):
+        assert gradients.n_rows == len(y)
+        same.append((gradients.scale, gradients.sums, gradients.n_total, gradients.histogram_format()))
         here = np.zeros(len(y), dtype=bool)
-        here[slice(None) if records.rows is None else records.rows] = True
-        of_rows += [records.data.reshape(len(y), records.scale.record_size).T.copy(), here]
+        here[slice(None) if gradients.rows is None else gradients.rows] = True
+        of_rows += [gradients.data.reshape(len(y), gradients.scale.bytes_per_row).T.copy(), here]
     if loss.renews_leaves:
         rows = LeafRows(y, raw, weight, leaf, N_LEAVES, execution=execution)
         same += [bound.best_leaf_values(replace(rows, output=output)) for output in range(loss.n_outputs)]
@@ -176,8 +176,8 @@ def test_the_format_is_that_of_all_rows(n):
     y, raw = rng.integers(0, 2, 40_000).astype(float), rng.normal(size=(1, 40_000))
 
     def form(execution, own):
-        (records,) = LogLoss().records(y[own], np.ascontiguousarray(raw[:, own]), None, execution)
-        return records.format()
+        (gradients,) = LogLoss().fixed_gradients(y[own], np.ascontiguousarray(raw[:, own]), None, execution)
+        return gradients.histogram_format()
 
     found = run(n, lambda execution: form(execution, slices(40_000, n)[execution.collective.rank]))
     assert found == [form(SERIAL, slice(None))] * n
@@ -210,12 +210,12 @@ class TestErrors:
         y = np.arange(N, dtype=float)
         y[N - 5] = -2.5
         y[N - 2] = -2.5
-        records = lambda y, execution: list(Wrong().records(y, np.zeros((1, len(y))), None, execution))  # noqa: E731
-        kind, message = self.raised(n, lambda execution: records(y[self.at(execution, N)], execution))
+        compute = lambda y, execution: list(Wrong().fixed_gradients(y, np.zeros((1, len(y))), None, execution))  # noqa: E731
+        kind, message = self.raised(n, lambda execution: compute(y[self.at(execution, N)], execution))
         assert kind is ValueError
         assert f"gave a negative hessian, -2.5 in row {N - 5}:" in message
         with pytest.raises(ValueError) as alone:
-            records(y, SERIAL)
+            compute(y, SERIAL)
         assert str(alone.value) == message
 
     @pytest.mark.parametrize("name", ["squared_error", "poisson", "aft"])
@@ -227,7 +227,7 @@ class TestErrors:
 
         def work(execution):
             own = self.at(execution, N)
-            list(make(name).records(y[own], np.full((1, len(y[own])), 0.1), weight[own], execution))
+            list(make(name).fixed_gradients(y[own], np.full((1, len(y[own])), 0.1), weight[own], execution))
 
         assert self.raised(n, work)[0] is FloatingPointError
 
@@ -239,7 +239,7 @@ class TestErrors:
             own = [slice(0, 2), slice(2, 4)][execution.collective.rank]
             loss = RANKING[name]().bind(Queries.from_group([2], 2), execution)
             loss.before_round(1)
-            list(loss.records(y[own], np.array([[0.1, 0.2]]), weight[own], execution))
+            list(loss.fixed_gradients(y[own], np.array([[0.1, 0.2]]), weight[own], execution))
 
         assert self.raised(2, work)[0] is FloatingPointError
 

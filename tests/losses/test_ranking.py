@@ -22,9 +22,9 @@ def make(name, seed=0):
 
 
 def gradients(loss, y, raw, weight=None, n_threads=1):
-    (records,) = loss.records(y, raw, weight, Execution(n_threads))
-    pairs = records.data.view(PAIR)
-    return pairs["gradient"] / records.scale.gradient, pairs["hessian"] / records.scale.hessian
+    (gradients,) = loss.fixed_gradients(y, raw, weight, Execution(n_threads))
+    pairs = gradients.data.view(PAIR)
+    return pairs["gradient"] / gradients.scale.gradient, pairs["hessian"] / gradients.scale.hessian
 
 
 @every_loss

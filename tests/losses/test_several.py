@@ -40,16 +40,16 @@ class TestAgainstOneLossForEach:
     def test_records(self, name, weighted, missing):
         y, raw, weight = targets(missing)
         weight = weight if weighted else None
-        for k, records in enumerate(several(name).records(y, raw, weight, SERIAL)):
+        for k, gradients in enumerate(several(name).fixed_gradients(y, raw, weight, SERIAL)):
             there, part = alone(y, raw, weight, k)
-            (single,) = REGRESSION[name]().records(*part, SERIAL)
-            assert records.sums[1] / records.scale.gradient == pytest.approx(single.sums[1] / single.scale.gradient, rel=1e-6, abs=1e-6)
+            (single,) = REGRESSION[name]().fixed_gradients(*part, SERIAL)
+            assert gradients.sums[1] / gradients.scale.gradient == pytest.approx(single.sums[1] / single.scale.gradient, rel=1e-6, abs=1e-6)
             expected = len(part[0]) if single.scale.constant_hessian else single.sums[2] / single.scale.hessian
-            assert records.scale.constant_hessian or records.sums[2] / records.scale.hessian == pytest.approx(expected, rel=1e-6)
+            assert gradients.scale.constant_hessian or gradients.sums[2] / gradients.scale.hessian == pytest.approx(expected, rel=1e-6)
             if missing:
-                assert records.rows.tolist() == np.flatnonzero(there).tolist()
+                assert gradients.rows.tolist() == np.flatnonzero(there).tolist()
             else:
-                assert records.rows is None
+                assert gradients.rows is None
 
 
 @pytest.mark.parametrize("name", [name for name, loss in REGRESSION.items() if loss.renews_leaves])

@@ -6,7 +6,7 @@ import pytest
 from sapwood.data.queries import Queries
 from sapwood.data.row_range import RowRange
 from sapwood.runtime.execution import SERIAL
-from sapwood.sampling.rows import LOOK_ROWS, BayesianBootstrap, MinimalVariance, OneSide, RowSampler, Stratified, Uniform, WholeQueries
+from sapwood.sampling.rows import THRESHOLD_ROWS, BayesianBootstrap, MinimalVariance, OneSide, RowSampler, Stratified, Uniform, WholeQueries
 from sapwood.trees.gradients import FixedGradients
 from tests.partitions import run, slices
 from tests.sampling.test_rows import make
@@ -31,29 +31,29 @@ def data_set(n_rows, by_class=False):
     return make(n_rows), np.sort(classes) if by_class else classes, sizes[sizes > 0]
 
 
-def draw(sampler, records, y, sizes, key, execution, round_=1):
-    """The rows drawn, None for all, and the records afterwards."""
+def draw(sampler, gradients, y, sizes, key, execution, round_=1):
+    """The rows drawn, None for all, and the gradients afterwards."""
     queries = Queries.from_group(sizes, len(y))
     bound = sampler.bind(queries, y, RowRange.of(len(y), execution), execution)
-    return bound.draw(records, key, execution, round_), records
+    return bound.draw(gradients, key, execution, round_), gradients
 
 
 def check(sampler, n_rows, n, key, by_class=False):
-    records, y, sizes = data_set(n_rows, by_class)
+    gradients, y, sizes = data_set(n_rows, by_class)
     ends = np.concatenate([[0], np.cumsum(sizes)])
     of_part = slices(len(sizes), n)
     parts = [slice(ends[own.start], ends[own.stop]) for own in of_part]
 
     def work(execution):
         own, queries = parts[execution.collective.rank], of_part[execution.collective.rank]
-        here = FixedGradients(records.data.reshape(n_rows, 8)[own].ravel().copy(), n_rows, records.scale, records.sums)
+        here = FixedGradients(gradients.data.reshape(n_rows, 8)[own].ravel().copy(), n_rows, gradients.scale, gradients.sums)
         return draw(sampler, here, y[own], sizes[queries], key, execution)
 
     found = run(n, work)
     rows, after = draw(sampler, make(n_rows), y, sizes, key, SERIAL)
     np.testing.assert_array_equal(np.concatenate([part.data for _, part in found]), after.data)
     assert [part.sums for _, part in found] == [after.sums] * n
-    assert [part.format() for _, part in found] == [after.format()] * n
+    assert [part.histogram_format() for _, part in found] == [after.histogram_format()] * n
     if rows is None:
         assert all(drawn is None for drawn, _ in found)
         return None
@@ -73,7 +73,7 @@ def test_the_same_rows(sampler, n, by_class):
 @pytest.mark.parametrize("sampler", [sampler for sampler in SAMPLERS if isinstance(sampler, (OneSide, MinimalVariance))], ids=str)
 @partitions
 def test_thresholds_come_from_some_rows_of_all_partitions(sampler, n):
-    check(sampler, LOOK_ROWS + 4_321, n, 7)
+    check(sampler, THRESHOLD_ROWS + 4_321, n, 7)
 
 
 @pytest.mark.parametrize("sampler", [Uniform(1e-9), WholeQueries(1e-9)], ids=str)

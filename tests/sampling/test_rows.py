@@ -15,13 +15,13 @@ def make(n_rows=20_000, seed=0):
     gradient, hessian = p - (rng.random(n_rows) < p), p * (1 - p)
     scale = GradientScale.covering(1.0, 0.25, headroom=32)
     data = np.zeros(8 * n_rows, dtype=np.uint8)
-    sums = kernels.array_records(gradient, hessian, scale.target(data), 1)
+    sums = kernels.array_records(gradient, hessian, scale.destination(data), 1)
     return FixedGradients(data, n_rows, scale, sums)
 
 
-def pairs(records):
+def pairs(gradients):
     """Gradients and hessians as floats, exact."""
-    whole = records.data.view(np.int32).reshape(-1, 2)
+    whole = gradients.data.view(np.int32).reshape(-1, 2)
     return whole[:, 0].astype(float), whole[:, 1].view(np.uint32).astype(float)
 
 
@@ -32,7 +32,7 @@ each = pytest.mark.parametrize("sampler", SAMPLERS, ids=lambda sampler: type(sam
 @each
 def test_the_same_for_any_number_of_threads(sampler):
     once, threaded = make(), make()
-    rows = [sampler.draw(records, 5, Execution(n)) for records, n in ((once, 1), (threaded, 3))]
+    rows = [sampler.draw(gradients, 5, Execution(n)) for gradients, n in ((once, 1), (threaded, 3))]
     np.testing.assert_array_equal(*rows)
     np.testing.assert_array_equal(once.data, threaded.data)
     assert once.sums == threaded.sums
@@ -43,9 +43,9 @@ def test_sums_stay_right_on_average(sampler):
     gradient, hessian = pairs(make())
     found = []
     for key in range(30):
-        records = make()
-        rows = sampler.draw(records, key, SERIAL)
-        g, h = pairs(records)
+        gradients = make()
+        rows = sampler.draw(gradients, key, SERIAL)
+        g, h = pairs(gradients)
         rows = slice(None) if rows is None else rows
         factor = 1 / 0.3 if isinstance(sampler, Uniform) else 1.0
         found.append([factor * g[rows].sum(), factor * h[rows].sum()])
@@ -72,25 +72,25 @@ def test_all_rows():
 
 
 def test_one_side_keeps_the_largest_and_weights_the_others():
-    records = make()
-    gradient, hessian = pairs(records)
-    rows = OneSide(0.2, 0.1).draw(records, 9, SERIAL)
+    gradients = make()
+    gradient, hessian = pairs(gradients)
+    rows = OneSide(0.2, 0.1).draw(gradients, 9, SERIAL)
     size = np.abs(gradient) * hessian
     top = np.flatnonzero(size >= np.quantile(size, 0.8) * 1.001)
     assert np.isin(top, rows).all()
     others = np.setdiff1d(rows, np.flatnonzero(size >= np.quantile(size, 0.8) * 0.999))
     assert abs(len(others) - 2_000) < 200
-    after = pairs(records)[0]
+    after = pairs(gradients)[0]
     np.testing.assert_array_equal(after[top], gradient[top])
     np.testing.assert_allclose(after[others], 8 * gradient[others], rtol=1e-6, atol=1)
 
 
 def test_bayesian_weights():
-    records = make()
-    gradient, _ = pairs(records)
-    assert BayesianBootstrap(1.0).draw(records, 4, SERIAL) is None
+    gradients = make()
+    gradient, _ = pairs(gradients)
+    assert BayesianBootstrap(1.0).draw(gradients, 4, SERIAL) is None
     u = (hash_rows(4, 20_000).astype(float) + 0.5) / 2**32
-    np.testing.assert_allclose(pairs(records)[0], gradient * -np.log(u), rtol=1e-6, atol=1)
+    np.testing.assert_allclose(pairs(gradients)[0], gradient * -np.log(u), rtol=1e-6, atol=1)
     same = make()
     BayesianBootstrap(0.0).draw(same, 4, SERIAL)
     np.testing.assert_array_equal(pairs(same)[0], gradient)

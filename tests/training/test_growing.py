@@ -245,7 +245,7 @@ class TestBins:
         assert all((tree.threshold[tree.feature == 1] == np.inf).all() for tree in model.model_.trees)  # missing or not
 
     def test_few_rows_in_a_bin(self):
-        cuts = regressor(min_rows_in_bin=100).model_.binning.of(0)
+        cuts = regressor(min_rows_in_bin=100).model_.binning.cuts_of(0)
         known = X[TRAIN, 0][~np.isnan(X[TRAIN, 0])]
         assert np.bincount(np.searchsorted(cuts, known)).min() >= 100
         assert len(cuts) > 10

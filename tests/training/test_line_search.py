@@ -5,7 +5,7 @@ import pytest
 
 from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor
 from sapwood.data.tables import ArrayTable
-from sapwood.losses import MORE_CLASSES
+from sapwood.losses import MULTICLASS
 from sapwood.runtime.execution import SERIAL
 from sapwood.training.warm_start import WarmStart
 from tests.losses.test_losses import make_estimator, predict, targets
@@ -78,7 +78,7 @@ def test_weights_count():
     np.testing.assert_allclose(weighted, repeated, rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["gamma", "quantile", *(loss.name for loss in MORE_CLASSES.values())])
+@pytest.mark.parametrize("name", ["gamma", "quantile", *(loss.name for loss in MULTICLASS.values())])
 def test_threads_leave_no_trace(name):
     big, y = np.tile(X, (50, 1)), targets(name, np.random.default_rng(2), 20_000)
     one, two = (

@@ -56,7 +56,7 @@ class Data:
 
     def leaves(self, rows):
         leaves, free = LeafAssignment(len(rows.y)), np.full(4, np.inf)
-        leaves.hold(LEAVES, np.bincount(self.leaf, minlength=4), Limits(-free, free, np.zeros(4)))
+        leaves.reset(LEAVES, np.bincount(self.leaf, minlength=4), Limits(-free, free, np.zeros(4)))
         leaves.of_row[:] = rows.leaf
         return leaves
 
@@ -132,10 +132,10 @@ def test_mixes_of_outputs(kind, n, weighted, few, monkeypatch):
     def project(rows, execution):
         strategy = SharedTrees(2)
         strategy.begin(data.fit(rows, execution))
-        outputs = list(rows.loss.records(rows.y, rows.raw, rows.weight, execution))
+        outputs = list(rows.loss.fixed_gradients(rows.y, rows.raw, rows.weight, execution))
         mixes = [strategy._project(outputs, key) for key in (1, 2)]
         return [(mix.scale.gradient, mix.scale.hessian, mix.n_total, *mix.sums) for mix in mixes], [
-            mixes[1].data.reshape(len(rows.y), mixes[1].scale.record_size).T
+            mixes[1].data.reshape(len(rows.y), mixes[1].scale.bytes_per_row).T
         ]
 
     data = Data(*KINDS[kind](), weighted)
@@ -150,7 +150,7 @@ def test_steps_of_leaves(kind, n, weighted):
         fit = data.fit(rows, execution)
         if rows.loss.renews_leaves:
             return [fit.renewed(rows.raw, k) for k in range(rows.loss.n_outputs)], []
-        return [fit.steps(list(fit.records(rows.raw)), CONFIG.rules)], []
+        return [fit.steps(list(fit.fixed_gradients(rows.raw)), CONFIG.rules)], []
 
     data = Data(*KINDS[kind](), weighted)
     check(data, n, steps)
@@ -201,7 +201,7 @@ def test_refit(kind, n, weighted, monkeypatch):
 
     def grow(rows, execution):
         fit = data.fit(rows, execution, WithoutGrowing, model=SimpleNamespace(trees=[a_tree()] * 3))
-        values = [fit.grow(records, CONFIG, 1, 0, slice(0, 1)).leaves.value for records in fit.records(rows.raw)]
+        values = [fit.grow(gradients, CONFIG, 1, 0, slice(0, 1)).leaves.value for gradients in fit.fixed_gradients(rows.raw)]
         return [*values, fit.leaves.count], [fit.leaves.of_row]
 
     data = Data(*KINDS[kind](), weighted)
@@ -219,8 +219,8 @@ def test_rows_that_are_drawn_and_have_a_target(share, n, monkeypatch):
         bound = Uniform(share).bind(None, rows.y, RowRange.of(len(rows.y), execution), execution)
         fit = data.fit(rows, execution, sampler=bound)
         here = np.zeros((3, len(rows.y)), dtype=bool)
-        for k, records in enumerate(fit.records(rows.raw)):
-            here[k, fit.grow(records, CONFIG, 5, 0, slice(k, k + 1))] = True
+        for k, gradients in enumerate(fit.fixed_gradients(rows.raw)):
+            here[k, fit.grow(gradients, CONFIG, 5, 0, slice(k, k + 1))] = True
         return [], [here]
 
     data = Data(*several("squared_error", 0.9), False)

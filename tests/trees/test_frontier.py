@@ -114,8 +114,8 @@ class TestTake:
     def test_counts_as_split(self, policy):
         frontier = policy(3)
         frontier.add(0, [5.0])
-        frontier.take(0)
+        frontier.remove(0)
         frontier.add(1, [1.0, 2.0])
-        frontier.take(2)
+        frontier.remove(2)
         assert frontier.full
         assert frontier.choose() == []

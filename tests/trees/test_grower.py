@@ -165,7 +165,7 @@ def test_leaves_of_the_log_loss_hold_enough_hessian():
         p = 1 / (1 + np.exp(-model.predict_raw(ArrayTable(x), SERIAL, t)[:, 0]))
         if tree.n_leaves > 1:
             least.append(np.bincount(reached[:, t], p * (1 - p), len(tree.feature))[tree.feature < 0].min())
-    rule = LogLoss.least_hessian * 4
+    rule = LogLoss.min_hessian_per_sample * 4
     assert rule - 1e-6 <= min(least) < rule * 1.2  # it held, and it had to
 
 
@@ -176,11 +176,11 @@ class TestGrowTree:
         table = ArrayTable(x)
         binning = Binning.fit(table, 255, None, None, 0, SERIAL)
         pages = Pages.build(table, binning, SERIAL)
-        records = next(LOSSES[loss]().records(y, np.zeros((1, len(y))) if raw is None else raw, None, SERIAL))
+        gradients = next(LOSSES[loss]().fixed_gradients(y, np.zeros((1, len(y))) if raw is None else raw, None, SERIAL))
         shape = {name: rules.pop(name) for name in ("learning_rate", "max_leaves", "max_depth") if name in rules}
         config = TreeConfig(FRONTIERS[policy], FeaturePolicy(x.shape[1]), Rules(**rules), **shape)
         leaves = LeafAssignment(len(y))
-        return grow_tree(make_grower(pages, 0, SERIAL), binning, records, config, 0, leaves), leaves
+        return grow_tree(make_grower(pages, 0, SERIAL), binning, gradients, config, 0, leaves), leaves
 
     def data(self, n_rows=600):
         rng = np.random.default_rng(2)

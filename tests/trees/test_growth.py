@@ -20,7 +20,7 @@ from sapwood.trees.gradients import NARROW, SINGLE, WIDE
 from sapwood.trees.grower import TreeConfig, grow_tree
 from sapwood.trees.growth import LocalGrower, SummedGrower, make_grower
 from sapwood.trees.leaf_assignment import LeafAssignment
-from sapwood.trees.monotonic import METHODS
+from sapwood.trees.monotonic import MONOTONIC_METHODS
 from sapwood.trees.rules import Rules
 from sapwood.trees.tree import Tree
 from tests.kernels.binned import Partitions, slices
@@ -101,26 +101,26 @@ def test_workers_grow_one_tree(policy, forced, loss):
     binning = Binning.fit(table, 255, None, None, 0, SERIAL)
     pages = Pages.build(table, binning, SERIAL)
     neighbours = policy == "leafwise" and forced is None
-    watch = METHODS["neighbours" if neighbours else "basic"]
+    bounds = MONOTONIC_METHODS["neighbours" if neighbours else "basic"]
     monotonic = np.array([1, 0, -1, 0, 0], dtype=np.int8)
     rules = Rules(monotonic=monotonic, neighbours=neighbours, min_samples_leaf=5, extra_trees=True)
-    config = TreeConfig(FRONTIERS[policy], FeaturePolicy(5, by_node=0.8), rules, max_leaves=32, forced=forced, watch=watch)
+    config = TreeConfig(FRONTIERS[policy], FeaturePolicy(5, by_node=0.8), rules, max_leaves=32, forced=forced, monotonic_bounds=bounds)
 
-    def records():
-        return next(LOSSES[loss]().records(y, np.zeros((1, n_rows)), None, SERIAL))
+    def gradients():
+        return next(LOSSES[loss]().fixed_gradients(y, np.zeros((1, n_rows)), None, SERIAL))
 
     def grow(grower, own, leaves):
-        rules.constrain(grower, FRONTIERS[policy].joint)
+        rules.constrain(grower, FRONTIERS[policy].splits_levels_jointly)
         return grow_tree(grower, binning, own, config, 7, leaves)
 
     all_leaves = LeafAssignment(n_rows)
-    expected = grow(make_grower(pages, 0, SERIAL), records(), all_leaves)
+    expected = grow(make_grower(pages, 0, SERIAL), gradients(), all_leaves)
     assert expected.n_leaves >= 16
     layout, rows = layout_of(pages), slices(n_rows, n_workers)
 
     def work(execution):
-        whole, mine = records(), rows[execution.collective.rank]
-        size = whole.scale.record_size
+        whole, mine = gradients(), rows[execution.collective.rank]
+        size = whole.scale.bytes_per_row
         leaves = LeafAssignment(mine.stop - mine.start)
         grower = SummedGrower(kernels.SplitSearch(layout, 1, 1 << 24), partition_of(pages, layout, mine), execution)
         own = replace(whole, data=whole.data[mine.start * size : mine.stop * size])  # whose sums and number are those of all

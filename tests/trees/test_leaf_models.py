@@ -241,7 +241,7 @@ def test_rows_of_training(case, kind, factor):
 def test_rows_whose_leaves_are_known(case):
     nodes, reached = case.leaf_nodes, twin.leaves([case.tree], case.x)[:, 0]
     assignment = LeafAssignment(N_ROWS)
-    assignment.hold(nodes, np.bincount(np.searchsorted(nodes, reached), minlength=len(nodes)), Limits(*np.zeros((3, len(nodes)))))
+    assignment.reset(nodes, np.bincount(np.searchsorted(nodes, reached), minlength=len(nodes)), Limits(*np.zeros((3, len(nodes)))))
     assignment.of_row[:] = np.searchsorted(nodes, reached)
     raw = np.ones((case.tree.leaves.n_outputs, N_ROWS))
     case.tree.leaves.add_to(raw, assignment, SERIAL)

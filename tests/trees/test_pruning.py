@@ -39,7 +39,7 @@ def tree():
 def leaves(tree):
     at = np.flatnonzero(FEATURE < 0)
     leaves = LeafAssignment(len(OF_ROW))
-    leaves.hold(at, tree.count[at], Limits(*np.zeros((3, len(at)))))
+    leaves.reset(at, tree.count[at], Limits(*np.zeros((3, len(at)))))
     leaves.of_row[:] = OF_ROW
     return leaves
 

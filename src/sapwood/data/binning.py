@@ -38,7 +38,7 @@ class Binning:
         self.n_features: int = len(cuts)
 
     @classmethod
-    def of_arrays(cls, cuts: np.ndarray, begin: np.ndarray, kinds: np.ndarray | None = None) -> Binning:
+    def from_arrays(cls, cuts: np.ndarray, begin: np.ndarray, kinds: np.ndarray | None = None) -> Binning:
         """From the cut points of all features end to end, and where each one's begin."""
         binning = cls([], kinds)
         binning.cuts, binning.begin, binning.n_features = cuts, begin, len(begin) - 1
@@ -60,7 +60,9 @@ class Binning:
 
     def with_levels(self, kinds: np.ndarray, n_levels: np.ndarray) -> Binning:
         """The same with a bin for each level of the features that are categories."""
-        cuts = [self.of(f) if kind == NUMBER else np.arange(n - 1) + 0.5 for f, (kind, n) in enumerate(zip(kinds, n_levels, strict=True))]
+        cuts = [
+            self.cuts_of(f) if kind == NUMBER else np.arange(n - 1) + 0.5 for f, (kind, n) in enumerate(zip(kinds, n_levels, strict=True))
+        ]
         return Binning(cuts, kinds if kinds.any() else None)
 
     def thresholds(self, features: np.ndarray, bins: np.ndarray) -> np.ndarray:
@@ -72,18 +74,18 @@ class Binning:
         """Of all bins but the missing ones: each feature's cut points, then infinity."""
         return np.insert(self.cuts, self.begin[1:], np.inf)
 
-    def of(self, feature: int) -> np.ndarray:
+    def cuts_of(self, feature: int) -> np.ndarray:
         """The cut points of a feature."""
         return self.cuts[self.begin[feature] : self.begin[feature + 1]]
 
     def bin_at(self, feature: int, threshold: float) -> int:
         """The last bin whose values are at most a threshold that is a cut point; the nearest cut's, if it is none."""
-        cuts = self.of(feature)
+        cuts = self.cuts_of(feature)
         return int(np.argmin(np.abs(cuts - threshold))) if len(cuts) else 0
 
     def with_cuts(self, wanted: Iterable[tuple[int, float]]) -> Binning:
         """The same with these cut points too; where a feature would have too many, each replaces the nearest other one."""
-        cuts = [self.of(f) for f in range(self.n_features)]
+        cuts = [self.cuts_of(f) for f in range(self.n_features)]
         kept: dict[int, set[float]] = {}
         for feature, cut in wanted:
             kept.setdefault(feature, set()).add(cut)

@@ -66,7 +66,7 @@ class ColumnLayout:
         default_bin, fractions = table.absent_bins(binning.cuts, binning.begin), 1 - table.occupancy()
         candidates = np.flatnonzero((fractions >= MIN_DEFAULT_FRACTION) & (binning.missing_bins <= BUNDLED_BINS))
         order = candidates[np.argsort(fractions[candidates], kind="stable")]
-        columns = table.share_columns(order, binning.missing_bins, MAX_CODES, OPEN_COLUMNS, execution)
+        columns = table.bundle_features(order, binning.missing_bins, MAX_CODES, OPEN_COLUMNS, execution)
         return cls._arrange(binning, columns, default_bin, fractions)
 
     @classmethod

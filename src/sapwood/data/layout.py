@@ -65,7 +65,7 @@ class BinLayout:
         wanted = {"cuts", "cuts_begin", "kinds", "column", "default_bin", "missing"}
         if about.get("bin_layout") != "1" or set(arrays) != wanted:
             raise container.ModelFormatError("it is not a bin layout")
-        binning = Binning.of_arrays(arrays["cuts"], arrays["cuts_begin"], arrays["kinds"] if arrays["kinds"].any() else None)
+        binning = Binning.from_arrays(arrays["cuts"], arrays["cuts_begin"], arrays["kinds"] if arrays["kinds"].any() else None)
         layout = cls(binning, ColumnLayout(arrays["column"], arrays["default_bin"], binning.missing_bins), arrays["missing"])
         try:
             _ = layout.native  # which checks every index

@@ -97,7 +97,7 @@ class SortedRows:
             else:
                 binning, n_values = self._given, (np.diff(self._given.begin) + 1).tolist()
                 for f, column in enumerate(columns):
-                    bins = np.append(np.searchsorted(binning.of(f), values[f], side="left"), MISSING).astype(np.uint32)
+                    bins = np.append(np.searchsorted(binning.cuts_of(f), values[f], side="left"), MISSING).astype(np.uint32)
                     column[:, 1] = bins[np.minimum(column[:, 1], len(values[f]))]
             self._sorted = columns, binning, n_values
         return self._sorted

@@ -136,7 +136,7 @@ class SparseTable(Table):
         own = own if own is None else execution.gather(own)
         columns = self._columns_of(rows, execution) if execution.is_local else self._gather(rows, execution).turned(execution.n_threads)
         if execution.is_local and rows is None and self.n_rows <= SAMPLE_ROWS:
-            self._kept_columns = columns  # `share_columns` needs them next
+            self._kept_columns = columns  # `bundle_features` needs them next
         return columns.find_cuts(own, max_bins.astype(np.int32), execution.n_threads)
 
     def _gather(self, rows: np.ndarray | None, execution: Execution) -> kernels.Lines:
@@ -158,7 +158,7 @@ class SparseTable(Table):
         feature = np.repeat(np.arange(len(n_cuts)), n_cuts)
         return np.bincount(feature[cuts < 0], minlength=len(n_cuts)).astype(np.int32)
 
-    def share_columns(
+    def bundle_features(
         self, features: np.ndarray, n_codes: np.ndarray, max_codes: int, n_open: int, execution: Execution
     ) -> list[np.ndarray]:
         """Groups of features that no row (of a sample) has two of."""

@@ -17,7 +17,7 @@ LARGEST = 1 << 30  # of a row's target or weight as an integer: sums of 2^32 of 
 
 
 @dataclass(frozen=True)
-class Column:
+class CategoryKeys:
     """A category, or several at once, on the rows of this partition that a model learns from."""
 
     columns: tuple[int, ...]
@@ -44,7 +44,7 @@ class Column:
         return found, totals
 
 
-class Targets:
+class EncodingTargets:
     """Targets that levels are described by: one or more of each row, as integers, so that no sum depends on its order.
 
     Parameters
@@ -94,7 +94,7 @@ class Targets:
     def n_rows(self) -> int:
         return self.range.n_rows
 
-    def gathered(self) -> Targets:
+    def gathered(self) -> EncodingTargets:
         """The targets of the rows of all partitions: all of them are in memory, and kept."""
         if self.execution.is_local:
             return self
@@ -102,9 +102,9 @@ class Targets:
             self._gathered = self._gather()
         return self._gathered
 
-    _gathered: Targets | None = None
+    _gathered: EncodingTargets | None = None
 
-    def _gather(self) -> Targets:
+    def _gather(self) -> EncodingTargets:
         gather, everyone = self.execution.gather, copy.copy(self)
         everyone.ids = gather(self.first_id + (np.arange(self.n_rows) if self.ids is None else self.ids))
         everyone.targets = tuple(gather(target) for target in self.targets)
@@ -143,7 +143,7 @@ def _as_integers(values: np.ndarray, execution: Execution) -> tuple[np.ndarray, 
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncodedFeature:
     """A feature of the model; `training`, (n_rows,) float64, is what it is in the rows that the model learns from, if not looked up."""
 
     lookup: Lookup
@@ -159,6 +159,6 @@ class Encoder:
     name: str
     combines = False  # whether it takes several columns at once
 
-    def fit(self, column: Column, targets: Targets) -> list[Encoded]:
+    def fit(self, column: CategoryKeys, targets: EncodingTargets) -> list[EncodedFeature]:
         """Learn from the rows of all partitions, which `targets` knows; the first feature takes the column's place."""
         raise TypeError(f"{type(self).__name__} does not say how it encodes")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sapwood.data.binning import NUMBER
-from sapwood.encoding.base import Column, Encoded, Encoder, Targets
+from sapwood.encoding.base import CategoryKeys, EncodedFeature, Encoder, EncodingTargets
 from sapwood.encoding.lookup import Lookup
 
 
@@ -15,7 +15,7 @@ class Count(Encoder):
     name = "count"
     combines = True
 
-    def fit(self, column: Column, targets: Targets) -> list[Encoded]:
+    def fit(self, column: CategoryKeys, targets: EncodingTargets) -> list[EncodedFeature]:
         keys, counts = column.counted(targets.execution)
         other = float(counts[0]) if column.is_single and keys[0] == 0 else 0.0
-        return [Encoded(Lookup(column.columns, column.n_levels, keys, counts.astype(np.float64), other, NUMBER))]
+        return [EncodedFeature(Lookup(column.columns, column.n_levels, keys, counts.astype(np.float64), other, NUMBER))]

@@ -12,7 +12,7 @@ import numpy as np
 from sapwood.data.binning import NUMBER
 from sapwood.data.columns import Schema
 from sapwood.data.tables import Table
-from sapwood.encoding.base import Column, Encoder, Targets
+from sapwood.encoding.base import CategoryKeys, Encoder, EncodingTargets
 from sapwood.encoding.calendar import PARTS, CalendarPart
 from sapwood.encoding.lookup import MAX_KEYS, Lookup, combine, key_space
 
@@ -68,13 +68,13 @@ class Encoding:
         kinds = self.kinds
         return np.array([int(self.lookups[f].values.max(initial=0)) + 1 if kinds[f] else 0 for f in range(self.n_features)])
 
-    def spread(self, of_columns: np.ndarray) -> np.ndarray:
+    def to_features(self, of_columns: np.ndarray) -> np.ndarray:
         """From a value for each column to one for each feature: a further feature has the least of its columns'."""
         if self.is_plain:
             return of_columns
         return np.array([of_columns[list(self.columns_of(f))].min() for f in range(self.n_features)], dtype=of_columns.dtype)
 
-    def gather(self, of_features: np.ndarray) -> np.ndarray:
+    def sum_by_column(self, of_features: np.ndarray) -> np.ndarray:
         """(n_columns,) float64: sums over the features of each column; a feature of several columns counts in equal parts."""
         out = np.zeros(self.n_columns)
         for f, value in enumerate(of_features):
@@ -118,7 +118,7 @@ class Encoding:
             raise ValueError("a category is not looked up")
         return cls(n_columns, lookups, parts)
 
-    def on(self, schema: Schema) -> Encoding:
+    def with_zones(self, schema: Schema) -> Encoding:
         """The same with the clocks of a schema's time zones."""
         return replace(self, parts={f: replace(part, zone=schema.kind(part.column).zone) for f, part in self.parts.items()})
 
@@ -222,7 +222,7 @@ class EncodedTable(Table):
 
 
 @dataclass(frozen=True)
-class Plan:
+class ColumnEncoders:
     """Encoders of each categorical column.
 
     Attributes
@@ -234,7 +234,7 @@ class Plan:
     encoders: Mapping[int, Sequence[Encoder]]
     combinations: Sequence[tuple[tuple[int, ...], Encoder]] = ()
 
-    def fit(self, table: Table, n_levels: Mapping[int, int], targets: Targets, rows: np.ndarray | None) -> Fitted:
+    def fit(self, table: Table, n_levels: Mapping[int, int], targets: EncodingTargets, rows: np.ndarray | None) -> FittedEncoding:
         """Learn from the rows of a table (all, or the given ones), to which the targets belong."""
         codes = {c: table.column(c) for c in self.encoders}
         lookups: dict[int, Lookup] = {}
@@ -244,7 +244,7 @@ class Plan:
         for columns, encoder in [*work, *self.combinations]:
             levels = tuple(n_levels[c] for c in columns)
             keys = combine([codes[c] for c in columns], levels)
-            own = Column(columns, levels, keys if rows is None else keys[rows])
+            own = CategoryKeys(columns, levels, keys if rows is None else keys[rows])
             for encoded in encoder.fit(own, targets):
                 feature = columns[0]
                 if len(columns) > 1 or feature in lookups:
@@ -252,11 +252,11 @@ class Plan:
                 lookups[feature] = encoded.lookup
                 if encoded.training is not None:
                     training[feature] = encoded.training
-        return Fitted(Encoding(table.n_features, lookups), table, training, rows)
+        return FittedEncoding(Encoding(table.n_features, lookups), table, training, rows)
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedEncoding:
     """An encoding, and the table it was fitted on."""
 
     encoding: Encoding
@@ -276,7 +276,7 @@ class Fitted:
             given[feature] = values
         return self.encoding.apply(self.table, given)
 
-    def continue_with(self, encoding: Encoding, how: str) -> Fitted:
+    def continue_with(self, encoding: Encoding, how: str) -> FittedEncoding:
         """The same for a model that was trained before, whose look-ups stay as they are."""
         if encoding.parts != self.encoding.parts:
             raise ValueError(f"{how} continues a model with other calendar parts: leave datetime_features as it was")

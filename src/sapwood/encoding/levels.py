@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sapwood.data.binning import ONE_VS_REST, PARTITION
-from sapwood.encoding.base import Column, Encoded, Encoder, Targets
+from sapwood.encoding.base import CategoryKeys, EncodedFeature, Encoder, EncodingTargets
 from sapwood.encoding.lookup import Lookup
 
 MAX_LEVELS = 255  # that have a code of their own: codes, and one for missing values, fit a byte
@@ -23,7 +23,7 @@ class Partition(Encoder):
     def __init__(self, most: int = MAX_LEVELS) -> None:
         self.most: int = min(most, MAX_LEVELS)
 
-    def fit(self, column: Column, targets: Targets) -> list[Encoded]:
+    def fit(self, column: CategoryKeys, targets: EncodingTargets) -> list[EncodedFeature]:
         keys, counts = column.counted(targets.execution)
         keys, counts = keys[keys > 0], counts[keys > 0]
         codes = np.arange(len(keys))
@@ -33,7 +33,7 @@ class Partition(Encoder):
             codes = np.full(len(keys), self.most - 1)
             codes[own] = np.arange(len(own))
         lookup = Lookup(column.columns, column.n_levels, keys, codes.astype(np.float64), np.nan, self.kind)
-        return [Encoded(lookup)]
+        return [EncodedFeature(lookup)]
 
 
 class OneHot(Partition):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sapwood.data.binning import NUMBER
-from sapwood.encoding.base import Column, Encoded, Encoder, Targets
+from sapwood.encoding.base import CategoryKeys, EncodedFeature, Encoder, EncodingTargets
 from sapwood.encoding.lookup import Lookup
 
 
@@ -32,7 +32,7 @@ class Target(Encoder):
     def __init__(self, prior: float = 1.0, n_permutations: int = 1) -> None:
         self.prior, self.n_permutations = prior, n_permutations
 
-    def fit(self, column: Column, targets: Targets) -> list[Encoded]:
+    def fit(self, column: CategoryKeys, targets: EncodingTargets) -> list[EncodedFeature]:
         (keys, numbers), everyone = column.numbered(targets.execution), targets.gathered()
         orders = [everyone.order(permutation) for permutation in range(self.n_permutations)]
         out = []
@@ -43,7 +43,7 @@ class Target(Encoder):
                 training += self._means(before[targets.range.own], targets.means[target]) / self.n_permutations
             values = self._means(totals, targets.means[target])
             other = float(values[0]) if column.is_single and keys[0] == 0 else targets.means[target]
-            out.append(Encoded(Lookup(column.columns, column.n_levels, keys, values, other, NUMBER), training))
+            out.append(EncodedFeature(Lookup(column.columns, column.n_levels, keys, values, other, NUMBER), training))
         return out
 
     def _means(self, sums: np.ndarray, mean: float) -> np.ndarray:

@@ -155,7 +155,7 @@ def stops_early(p: CommonParameters, n_rows: int, X_val: Any, callbacks: Sequenc
     if p.early_stopping == "auto":
         if X_val is not None or p.validation_split is not None or p.validation_folds is not None or p.refit_all:
             return True
-        has_score = loss.has_values or p.scoring != "loss"
+        has_score = loss.has_loss_values or p.scoring != "loss"
         own = any(isinstance(callback, EarlyStopping) for callback in callbacks)
         return n_rows > AUTO_EARLY_STOPPING_ROWS and has_score and not own
     if X_val is not None and not p.early_stopping:

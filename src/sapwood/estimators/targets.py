@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array
 
 from sapwood.data.checks import check_finite, check_labels, check_length, check_numbers, read_labels, refuse_mask, shape_of
 from sapwood.data.dataset import BinnedDataset
-from sapwood.losses import MORE_CLASSES, SOFT_LABELS, TWO_CLASSES, Loss
+from sapwood.losses import BINARY, MULTICLASS, SOFT_LABELS, Loss
 from sapwood.losses.multilabel import MultiLabelLoss
 from sapwood.losses.registry import find_loss
 from sapwood.runtime.execution import Execution
@@ -41,7 +41,7 @@ class Targets:
 
     def base_score(self, rows: BinnedDataset, loss: Loss, execution: Execution) -> np.ndarray:
         """(n_outputs,) float64: the constant that training starts from."""
-        return loss.start(rows.y, rows.weight, rows.offset, execution)
+        return loss.base_score_with_offset(rows.y, rows.weight, rows.offset, execution)
 
 
 class Numbers(Targets):
@@ -78,7 +78,7 @@ class ClassLabels(Targets):
 
     table: dict[str, type[Loss]]
     more: dict[str, type[Loss]]
-    table, more = TWO_CLASSES, MORE_CLASSES
+    table, more = BINARY, MULTICLASS
     has_strata = True
 
     def __init__(self, classes: np.ndarray) -> None:
@@ -142,7 +142,7 @@ class ClassLabels(Targets):
         y, count = np.append(rows.y, absent), np.full(len(absent), PSEUDO_COUNT)
         weight = np.append(np.ones(len(rows.y)) if rows.weight is None else rows.weight, count)
         offset = None if rows.offset is None else np.hstack([rows.offset, np.zeros((loss.n_outputs, len(absent)))])
-        return loss.start(y, weight, offset, execution)
+        return loss.base_score_with_offset(y, weight, offset, execution)
 
     def _absent(self, rows: BinnedDataset, execution: Execution) -> np.ndarray:
         """Codes of the classes without rows."""

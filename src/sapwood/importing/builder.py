@@ -158,7 +158,7 @@ def _tree(number: int, tree: ColumnTree, binning: Binning, feature_of: Mapping[P
     sets: list[np.ndarray] = []
     for column in np.unique(tree.column[~tree.is_leaf]).tolist():
         own = tree.column == column
-        bins[own] = np.searchsorted(binning.of(column), threshold[own], side="left")
+        bins[own] = np.searchsorted(binning.cuts_of(column), threshold[own], side="left")
     for node in sorted(tree.levels):
         feature[node], of_level = feature_of[number, node]
         left = np.zeros(256, dtype=bool)

@@ -10,7 +10,7 @@ import numpy as np
 from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor
 from sapwood.estimators.fit_result import FitResult
 from sapwood.estimators.targets import ClassLabels
-from sapwood.losses import MORE_CLASSES, RANKING, REGRESSION, TWO_CLASSES
+from sapwood.losses import BINARY, MULTICLASS, RANKING, REGRESSION
 from sapwood.model import Model
 from sapwood.version import __version__
 
@@ -18,7 +18,7 @@ from sapwood.version import __version__
 def loss_name(link: str, n_outputs: int, classes: bool, wanted: str | None = None) -> str:
     """Name of the loss of an imported model: the wanted one if it exists, else one with the same link."""
     if classes:
-        return (TWO_CLASSES if n_outputs == 1 else MORE_CLASSES)["log_loss"].name
+        return (BINARY if n_outputs == 1 else MULTICLASS)["log_loss"].name
     if wanted in REGRESSION and REGRESSION[wanted].link == link:
         return wanted
     return wanted if wanted in RANKING else {"identity": "squared_error", "log": "poisson", "logit": "log_loss"}[link]

@@ -40,11 +40,11 @@ REGRESSION: dict[str, type[Loss]] = {
     "aft": AcceleratedFailureTime,
 }
 # What a classifier's names mean for two classes, and for more.
-TWO_CLASSES: dict[str, type[Loss]] = {"log_loss": LogLoss, "focal": Focal}
-MORE_CLASSES: dict[str, type[Loss]] = {"log_loss": MultinomialLogLoss, "focal": MultinomialFocal}
+BINARY: dict[str, type[Loss]] = {"log_loss": LogLoss, "focal": Focal}
+MULTICLASS: dict[str, type[Loss]] = {"log_loss": MultinomialLogLoss, "focal": MultinomialFocal}
 RANKING: dict[str, type[RankingLoss]] = {"lambdamart": LambdaMart, "pairwise": Pairwise, "xendcg": ListwiseNdcg}
 SOFT_LABELS: dict[str, type[Loss]] = {"log_loss": SoftLabelLogLoss}  # of more than two classes
-LOSSES = REGRESSION | RANKING | {loss.name: loss for table in (TWO_CLASSES, MORE_CLASSES, SOFT_LABELS) for loss in table.values()}
+LOSSES = REGRESSION | RANKING | {loss.name: loss for table in (BINARY, MULTICLASS, SOFT_LABELS) for loss in table.values()}
 
 # Names that earlier versions of scikit-learn used.
 DEPRECATED_NAMES = {
@@ -56,14 +56,14 @@ DEPRECATED_NAMES = {
 }
 
 __all__ = [
+    "BINARY",
     "CUSTOM",
     "DEPRECATED_NAMES",
     "LOSSES",
-    "MORE_CLASSES",
+    "MULTICLASS",
     "RANKING",
     "REGRESSION",
     "SOFT_LABELS",
-    "TWO_CLASSES",
     "FunctionLoss",
     "LeafRows",
     "Loss",

@@ -113,7 +113,7 @@ class AcceleratedFailureTime(Loss):
             row = int(np.argmax(np.isinf(lower)))
             raise ValueError(f"loss='aft' requires finite lower bounds; got y=({lower[row]:g}, {upper[row]:g}) in row {row}")
 
-    def describing(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
+    def encoding_targets(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
         return np.stack([y[:, 0], (y[:, 0] == y[:, 1]).astype(np.float64)])
 
     def loss(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:

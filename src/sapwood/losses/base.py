@@ -55,7 +55,7 @@ class Loss:
     exact_hessian : whether the hessian is the second derivative; else the class says what stands in for it
     renews_leaves : whether leaf values are found anew
     bounds : the most that |gradient| and hessian can be for a weight of one; None if that depends on the data
-    least_hessian : a leaf must have at least this times `min_samples_leaf` as its hessian
+    min_hessian_per_sample : a leaf must have at least this times `min_samples_leaf` as its hessian
     rowwise : whether a row's loss depends on no other row
     survival : whether y holds times until an event, of which some are not known
     max_step : the most that a leaf value can be before the learning rate: where curvature vanishes, Newton's step is no guide
@@ -87,7 +87,7 @@ class Loss:
     rowwise = True
     survival = False
     bounds: tuple[float, float] | None = None
-    least_hessian: float = 0.0
+    min_hessian_per_sample: float = 0.0
     max_step: float = math.inf
     n_outputs: int = 1
     _kept: np.ndarray | None = None
@@ -123,19 +123,19 @@ class Loss:
         """Raise ValueError where the loss has no meaning for a target of any partition; all partitions raise the same."""
         execution.raise_together(lambda: self.check_targets(y) if len(y) else None)
 
-    def describing(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
+    def encoding_targets(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
         """(n_targets, n_rows) float64: what the levels of a category are described by, where their means are features."""
         return y[None] if y.ndim == 1 else np.ascontiguousarray(y.T)
 
     # What training asks for
 
     @property
-    def alike(self) -> bool:
+    def outputs_are_comparable(self) -> bool:
         """Whether outputs are of one kind (classes, quantiles): they share trees unless the user says otherwise."""
         return self.link in ("softmax", "sorted")
 
     @property
-    def has_values(self) -> bool:
+    def has_loss_values(self) -> bool:
         """Whether the loss itself can be computed, not only its derivatives."""
         return any(getattr(type(self), name) is not getattr(Loss, name) for name in ("loss", "weighted_values", "mean"))
 
@@ -144,7 +144,9 @@ class Loss:
         guess = np.zeros(self.n_outputs) if self.renews_leaves else self.guess(y, weight, execution)
         return self.best_shift(y, np.zeros((self.n_outputs, len(y))), weight, guess, execution)
 
-    def start(self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
+    def base_score_with_offset(
+        self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, execution: Execution = SERIAL
+    ) -> np.ndarray:
         """(n_outputs,) float64: the constant with the least loss when added to an offset, (n_outputs, n_rows)."""
         if offset is None:
             return self.base_score(y, weight, execution)
@@ -202,7 +204,7 @@ class Loss:
             raise ValueError(f"{type(self).__name__} gave a {which} of shape {part.shape}, expected {wanted}: that of raw")
         return np.ascontiguousarray(part.reshape(shape) if self.n_outputs == 1 else part.T)
 
-    def records(
+    def fixed_gradients(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution, headroom: float = 1.0
     ) -> Iterator[FixedGradients]:
         """The fixed-point gradients and hessians of each output, with room for them to grow by a factor."""
@@ -213,8 +215,8 @@ class Loss:
             if below_zero > 0:
                 self._refuse_negative(hessian, execution)
             scale = GradientScale.covering(*self._finite(extent), constant_hessian=single, headroom=headroom)
-            data = self._memory(self.n_outputs, len(y) * scale.record_size)[k]
-            sums = kernels.array_records(gradient, None if single else hessian, scale.target(data), execution.n_threads)
+            data = self._memory(self.n_outputs, len(y) * scale.bytes_per_row)[k]
+            sums = kernels.array_records(gradient, None if single else hessian, scale.destination(data), execution.n_threads)
             yield FixedGradients.of(data, scale, sums, execution)
 
     def _memory(self, n_outputs: int, size: int) -> np.ndarray:

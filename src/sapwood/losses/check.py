@@ -89,15 +89,15 @@ def _wrong(loss: Loss, y: np.ndarray, raw: np.ndarray) -> list[str]:
     for part, name in ((gradient, "gradient"), (hessian, "hessian")):
         if part.shape != raw.shape:
             return [f"the {name} has shape {part.shape}, expected that of raw, {raw.shape}"]
-    if loss.has_values and np.shape(loss.loss(y, raw)) != y.shape[:1]:
+    if loss.has_loss_values and np.shape(loss.loss(y, raw)) != y.shape[:1]:
         return [f"the loss has shape {np.shape(loss.loss(y, raw))}, expected {y.shape[:1]}: one value a row"]
     if not (np.array_equal(before[0], y) and np.array_equal(before[1], raw)):
         return ["it changes y or raw, which belong to the caller"]
     places = _places(y, raw)
-    if loss.has_values:
+    if loss.has_loss_values:
         slope = _numerical(lambda at: float(np.sum(loss.loss(y, at))), raw)
         wrong += _compare("gradient", gradient, slope, "the slope of the loss", places)
-    if loss.exact_hessian or not loss.has_values:
+    if loss.exact_hessian or not loss.has_loss_values:
         curve = _numerical(lambda at: np.asarray(loss.gradients(y, at)[0], dtype=np.float64), raw)
         wrong += _compare("hessian", hessian, curve, "the slope of the gradient", places)
     if (hessian < 0).any():

@@ -20,11 +20,11 @@ class CompiledLoss(Loss):
     ----------
     kind : the number of the kernel
     parameter : the kernel's parameter, for losses that have one
-    best_is_mean : whether the constant with the least loss stands for the mean of the targets
+    base_score_is_mean : whether the constant with the least loss stands for the mean of the targets
     """
 
     kind: ClassVar[int]
-    best_is_mean = False
+    base_score_is_mean = False
 
     @property
     def parameter(self) -> float:
@@ -38,16 +38,16 @@ class CompiledLoss(Loss):
         return gradients[0], hessians[0]
 
     def base_score(self, y: np.ndarray, weight: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
-        return self.guess(y, weight, execution) if self.best_is_mean else super().base_score(y, weight, execution)
+        return self.guess(y, weight, execution) if self.base_score_is_mean else super().base_score(y, weight, execution)
 
-    def records(
+    def fixed_gradients(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution, headroom: float = 1.0
     ) -> Iterator[FixedGradients]:
         single = self.constant_hessian and weight is None
         scale = GradientScale.covering(*self._extent(y, raw[0], weight, execution), constant_hessian=single, headroom=headroom)
-        data = self._memory(1, len(y) * scale.record_size)[0]
+        data = self._memory(1, len(y) * scale.bytes_per_row)[0]
         sums = kernels.loss_records(
-            self.kind, y, raw[0], weight, target=scale.target(data), n_threads=execution.n_threads, parameter=self.parameter
+            self.kind, y, raw[0], weight, target=scale.destination(data), n_threads=execution.n_threads, parameter=self.parameter
         )
         yield FixedGradients.of(data, scale, sums, execution)
 

@@ -73,13 +73,15 @@ class Cox(Loss):
         if not execution.any(not np.signbit(y).all()):
             raise ValueError("loss='cox' requires an event at least; all rows of y are censored (negative)")
 
-    def describing(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
+    def encoding_targets(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
         return np.stack([np.abs(y), (~np.signbit(y)).astype(np.float64)])
 
     def base_score(self, y: np.ndarray, weight: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
         return np.zeros(1)  # a constant changes nothing: all hazards are relative
 
-    def start(self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
+    def base_score_with_offset(
+        self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, execution: Execution = SERIAL
+    ) -> np.ndarray:
         return np.zeros(1)
 
     def loss(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:

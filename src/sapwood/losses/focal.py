@@ -15,7 +15,7 @@ class Focal(LogLoss):
     settings: ClassVar[tuple[str, ...]] = ("focal_gamma",)
     bounds = None
     exact_hessian = False
-    best_is_mean = False
+    base_score_is_mean = False
 
     def __init__(self, n_outputs: int = 1, focal_gamma: float = 2.0) -> None:
         super().__init__(n_outputs)

@@ -10,7 +10,7 @@ class Gamma(CompiledLoss):
     kind = 3
     link = "log"
     max_step = 4.0
-    best_is_mean = True
+    base_score_is_mean = True
 
     def check_targets(self, y: np.ndarray) -> None:
         if not (y > 0).all():

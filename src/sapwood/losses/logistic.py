@@ -10,9 +10,9 @@ class LogLoss(CompiledLoss):
     kind = 4
     link = "logit"
     bounds: tuple[float, float] | None = (1.0, 0.25)
-    least_hessian = 0.1  # that of p = 0.113: rows all but settled hold too little to learn from
+    min_hessian_per_sample = 0.1  # that of p = 0.113: rows all but settled hold too little to learn from
     max_step = 4.0
-    best_is_mean = True
+    base_score_is_mean = True
 
     def check_targets(self, y: np.ndarray) -> None:
         outside = (y < 0) | (y > 1)

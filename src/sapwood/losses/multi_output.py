@@ -38,18 +38,18 @@ class MultiOutputLoss(Loss):
         self.parts = parts
         self.name, self.link = first.name, first.link
         self.constant_hessian, self.renews_leaves = first.constant_hessian, first.renews_leaves
-        self.least_hessian, self.max_step = first.least_hessian, first.max_step
+        self.min_hessian_per_sample, self.max_step = first.min_hessian_per_sample, first.max_step
         self._known: list[tuple[np.ndarray, np.ndarray | None, list[OutputTargets]]] = []
 
     @property
-    def has_values(self) -> bool:
-        return all(part.has_values for part in self.parts)
+    def has_loss_values(self) -> bool:
+        return all(part.has_loss_values for part in self.parts)
 
     def before_round(self, key: int) -> None:
         for part in self.parts:
             part.before_round(key)
 
-    def describing(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
+    def encoding_targets(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
         columns = [np.where(np.isnan(column), execution.exact_mean(column[~np.isnan(column)]), column) for column in y.T]
         return np.ascontiguousarray(columns)
 
@@ -70,19 +70,23 @@ class MultiOutputLoss(Loss):
         parts = zip(self.parts, self._targets(y, weight, execution), strict=True)
         return np.concatenate([part.base_score(t.take(t.y), t.take(t.weight), execution) for part, t in parts])
 
-    def start(self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
+    def base_score_with_offset(
+        self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, execution: Execution = SERIAL
+    ) -> np.ndarray:
         if offset is None:
             return self.base_score(y, weight, execution)
         parts = zip(self.parts, self._targets(y, weight, execution), offset, strict=True)
-        return np.concatenate([part.start(t.take(t.y), t.take(t.weight), t.take(of_rows)[None], execution) for part, t, of_rows in parts])
+        return np.concatenate(
+            [part.base_score_with_offset(t.take(t.y), t.take(t.weight), t.take(of_rows)[None], execution) for part, t, of_rows in parts]
+        )
 
-    def records(
+    def fixed_gradients(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution, headroom: float = 1.0
     ) -> Iterator[FixedGradients]:
         for k, (part, target) in enumerate(zip(self.parts, self._targets(y, weight, execution), strict=True)):
-            for records in part.records(target.y, raw[k : k + 1], target.weight, execution, headroom):
-                records.rows = target.rows
-                yield records
+            for gradients in part.fixed_gradients(target.y, raw[k : k + 1], target.weight, execution, headroom):
+                gradients.rows = target.rows
+                yield gradients
 
     def weighted_gradients(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution

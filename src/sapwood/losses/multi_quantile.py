@@ -27,7 +27,7 @@ class MultiQuantileLoss(MultiOutputLoss):
     def read_targets(self, y: Any, n_rows: int, name: str) -> np.ndarray:
         return check_numbers(y, n_rows, name)
 
-    def describing(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
+    def encoding_targets(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
         return y[None]
 
     def check_all_targets(self, y: np.ndarray, execution: Execution) -> None:

@@ -19,20 +19,22 @@ class MultiLabelLoss(Loss):
         super().__init__(len(parts))
         first = parts[0]
         self.parts, self.name, self.link = parts, first.name, first.link
-        self.least_hessian, self.max_step = first.least_hessian, first.max_step
+        self.min_hessian_per_sample, self.max_step = first.min_hessian_per_sample, first.max_step
 
     @property
-    def has_values(self) -> bool:
-        return self.parts[0].has_values
+    def has_loss_values(self) -> bool:
+        return self.parts[0].has_loss_values
 
     def base_score(self, y: np.ndarray, weight: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
         return np.concatenate([part.base_score(column, weight, execution) for part, column in self._columns(y)])
 
-    def start(self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
+    def base_score_with_offset(
+        self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, execution: Execution = SERIAL
+    ) -> np.ndarray:
         if offset is None:
             return self.base_score(y, weight, execution)
         return np.concatenate(
-            [part.start(column, weight, offset[k : k + 1], execution) for k, (part, column) in enumerate(self._columns(y))]
+            [part.base_score_with_offset(column, weight, offset[k : k + 1], execution) for k, (part, column) in enumerate(self._columns(y))]
         )
 
     def weighted_gradients(
@@ -42,11 +44,11 @@ class MultiLabelLoss(Loss):
         gradients, hessians = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return gradients, hessians
 
-    def records(
+    def fixed_gradients(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution, headroom: float = 1.0
     ) -> Iterator[FixedGradients]:
         for k, (part, column) in enumerate(self._columns(y)):
-            yield from part.records(column, raw[k : k + 1], weight, execution, headroom)
+            yield from part.fixed_gradients(column, raw[k : k + 1], weight, execution, headroom)
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
         means = [part.mean(column, raw[k : k + 1], weight, execution) for k, (part, column) in enumerate(self._columns(y))]

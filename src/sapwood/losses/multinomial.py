@@ -21,14 +21,14 @@ class MultinomialLogLoss(Loss):
     name = "multinomial_log_loss"
     link = "softmax"
     bounds: tuple[float, float] = (1.0, 0.25)
-    least_hessian = 0.02  # less than for two classes: each of many has a small share
+    min_hessian_per_sample = 0.02  # less than for two classes: each of many has a small share
     max_step = 4.0
 
     def shares(self, y: np.ndarray) -> np.ndarray:
         """(n_outputs, n_rows): what part of each row belongs to each class."""
         return (y == np.arange(self.n_outputs)[:, None]).astype(np.float64)
 
-    def describing(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
+    def encoding_targets(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
         shares = self.shares(y)
         if self.n_outputs <= DESCRIBING:
             return shares
@@ -56,15 +56,15 @@ class MultinomialLogLoss(Loss):
     def _means(self, shares: np.ndarray, weight: np.ndarray | None, execution: Execution) -> list[float]:
         return [min(max(mean, EPSILON), 1 - EPSILON) for mean in execution.exact_means(list(np.ascontiguousarray(shares)), weight)]
 
-    def records(
+    def fixed_gradients(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution, headroom: float = 1.0
     ) -> Iterator[FixedGradients]:
         most = largest_weight(weight, execution)
         scale = GradientScale.covering(self.bounds[0] * most, self.bounds[1] * most, headroom=headroom)
-        planes = self._memory(self.n_outputs, len(y) * scale.record_size)
+        planes = self._memory(self.n_outputs, len(y) * scale.bytes_per_row)
         sums = np.zeros((self.n_outputs, 3), dtype=object)  # of Python's own integers
         step = max(1, AT_ONCE // self.n_outputs)
-        target = scale.target(planes)
+        target = scale.destination(planes)
         for first in range(0, len(y), step):
             last = min(len(y), first + step)
             part = kernels.softmax_records(y, raw, weight, target, first=first, last=last, n_threads=execution.n_threads)

@@ -21,15 +21,15 @@ class MultinomialFocal(Loss):
     link = "softmax"
     settings: ClassVar[tuple[str, ...]] = ("focal_gamma",)
     exact_hessian = False
-    least_hessian = 0.02
+    min_hessian_per_sample = 0.02
     max_step = 4.0
 
     def __init__(self, n_outputs: int = 1, focal_gamma: float = 2.0) -> None:
         super().__init__(n_outputs)
         self.focal_gamma = focal_gamma
 
-    def describing(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
-        return MultinomialLogLoss(self.n_outputs).describing(y, execution)
+    def encoding_targets(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
+        return MultinomialLogLoss(self.n_outputs).encoding_targets(y, execution)
 
     def loss(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
         nll = np.empty(len(y))  # -log(t), also where t is all but zero

@@ -12,7 +12,7 @@ class Poisson(CompiledLoss):
     kind = 2
     link = "log"
     max_step = 4.0
-    best_is_mean = True
+    base_score_is_mean = True
 
     def check_targets(self, y: np.ndarray) -> None:
         check_amounts(self.name, y, SERIAL)

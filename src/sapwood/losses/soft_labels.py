@@ -18,7 +18,7 @@ class SoftLabelLogLoss(MultinomialLogLoss):
 
     name = "shares_log_loss"
 
-    records = Loss.records
+    fixed_gradients = Loss.fixed_gradients
 
     def read_targets(self, y: Any, n_rows: int, name: str) -> np.ndarray:
         return np.ascontiguousarray(y, dtype=np.float64)

@@ -7,4 +7,4 @@ class SquaredError(CompiledLoss):
     name = "squared_error"
     kind = 0
     constant_hessian = True
-    best_is_mean = True
+    base_score_is_mean = True

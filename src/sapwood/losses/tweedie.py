@@ -19,7 +19,7 @@ class Tweedie(CompiledLoss):
     settings: ClassVar[tuple[str, ...]] = ("tweedie_power",)
     link = "log"
     max_step = 4.0
-    best_is_mean = True
+    base_score_is_mean = True
 
     def __init__(self, n_outputs: int = 1, tweedie_power: float = 1.5) -> None:
         super().__init__(n_outputs)

@@ -174,5 +174,5 @@ def _moved_tree(tree: Tree, weight: float, place: np.ndarray, binning: Binning) 
     bins = tree.bin.copy()
     by_threshold = inner if binning.kinds is None else inner & (binning.kinds[feature] == BY_THRESHOLD)
     for node in np.flatnonzero(by_threshold):
-        bins[node] = np.searchsorted(binning.of(feature[node]), tree.threshold[node], side="left")
+        bins[node] = np.searchsorted(binning.cuts_of(feature[node]), tree.threshold[node], side="left")
     return replace(tree, feature=feature, bin=bins, leaves=tree.leaves.with_features(place).scaled(weight))

@@ -269,7 +269,7 @@ class Model:
         for tree in self.trees:
             tree.bin = tree.bin.copy()  # another model may have it too
             for node in np.flatnonzero(tree.feature >= 0):
-                tree.bin[node] = np.searchsorted(self.binning.of(tree.feature[node]), tree.threshold[node], side="left")
+                tree.bin[node] = np.searchsorted(self.binning.cuts_of(tree.feature[node]), tree.threshold[node], side="left")
 
     def importances(self, kind: str = "gain") -> np.ndarray:
         """(n_columns,) float64: the total gain of splits on each column's features, their number, or the training rows they sent on
@@ -281,7 +281,7 @@ class Model:
             inner = tree.feature >= 0
             amounts = {"gain": tree.gain, "split": np.ones(len(inner)), "cover": tree.count.astype(np.float64)}[kind]
             np.add.at(totals, tree.feature[inner], amounts[inner])
-        return self.encoding.gather(totals)
+        return self.encoding.sum_by_column(totals)
 
     def export(self, format: str, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
         """The model in another form, for prediction without this library.
@@ -335,10 +335,10 @@ class Model:
     def from_parts(cls, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Model:
         """From parts that were checked."""
         kinds = arrays["kinds"] if arrays["kinds"].any() else None
-        binning = Binning.of_arrays(arrays["cuts"], arrays["cuts_begin"], kinds)
+        binning = Binning.from_arrays(arrays["cuts"], arrays["cuts_begin"], kinds)
         leaf_model, encoding = file.leaf_model_of(about), Encoding.from_data(about["encoding"], arrays, binning.n_features)
         schema = Schema.from_json(about["features"], encoding.n_columns)
-        made = {"shared": about["shared"], "leaf_model": leaf_model, "schema": schema, "encoding": encoding.on(schema)}
+        made = {"shared": about["shared"], "leaf_model": leaf_model, "schema": schema, "encoding": encoding.with_zones(schema)}
         model = cls(binning, arrays["base_score"], about["loss"], about["link"], **made)
         model._nodes = {name: arrays[name] for name in ("begin", *Tree.names(), *leaf_model.dtypes, "sets")}
         model.best_round = about["best_round"]

@@ -13,7 +13,7 @@ from sapwood.data.dataset import Dataset
 from sapwood.data.pages import Pages
 from sapwood.data.sorted import ALL, GLOBAL, LOCAL, SortedRows
 from sapwood.data.tables import Table
-from sapwood.encoding.encoding import Fitted
+from sapwood.encoding.encoding import FittedEncoding
 from sapwood.model import Model
 from sapwood.params.column_plan import ColumnPlan
 from sapwood.params.resolve import WantedSplit
@@ -59,7 +59,7 @@ class BinningPlan:
         return cls(columns.max_bins, columns.cut_points, columns.forced, p.bin_sample_rows, p.min_rows_in_bin, proposal, n_quantiles, needs)
 
     def builder(
-        self, data: Dataset, encoded: Fitted, seed: int, execution: Execution, previous: Model | None
+        self, data: Dataset, encoded: FittedEncoding, seed: int, execution: Execution, previous: Model | None
     ) -> Callable[[Table, np.ndarray | None], Pages | SortedRows]:
         """Function from tables of features, and a selection of their rows, to rows that trees grow on."""
         if (proposal := self.proposal) is not None:
@@ -72,12 +72,12 @@ class BinningPlan:
             return lambda table, rows: SortedRows(table, execution, rows, binning=binning)
         return lambda table, rows: Pages.build(table, binning, execution, rows)
 
-    def _fit(self, data: Dataset, encoded: Fitted, seed: int, execution: Execution) -> Binning:
+    def _fit(self, data: Dataset, encoded: FittedEncoding, seed: int, execution: Execution) -> Binning:
         table, encoding = encoded.features, encoded.encoding
-        max_bins = encoding.spread(self.max_bins)
+        max_bins = encoding.to_features(self.max_bins)
         binning = Binning.fit(table, max_bins, data.weight, data.rows, seed, execution, self.sample_rows, self.min_rows)
         if self.cut_points:
-            binning = Binning([self.cut_points.get(f, binning.of(f)) for f in range(table.n_features)])
+            binning = Binning([self.cut_points.get(f, binning.cuts_of(f)) for f in range(table.n_features)])
         if self.forced is not None:
             binning = binning.with_cuts(self.forced.cut_points())
         return binning.with_levels(encoding.kinds, encoding.n_levels) if encoding.lookups else binning

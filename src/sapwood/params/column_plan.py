@@ -12,7 +12,7 @@ from sapwood.params import resolve
 from sapwood.params.columns import Features
 from sapwood.params.resolve import WantedSplit
 from sapwood.params.signatures import CommonParameters
-from sapwood.trees.features import Groups, Interactions
+from sapwood.trees.features import InteractionGroups, Interactions
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class ColumnPlan:
                 texts.append(f"weight {self.weights[f]:g}")
             if f in self.cut_points:
                 texts.append(f"{len(self.cut_points[f])} cut points")
-        for number, group in enumerate(self.interactions.groups if isinstance(self.interactions, Groups) else []):
+        for number, group in enumerate(self.interactions.groups if isinstance(self.interactions, InteractionGroups) else []):
             for f in group:
                 told[f].append(f"group {number}")
         return [", ".join(texts) for texts in told]

@@ -11,9 +11,9 @@ import numpy as np
 from sapwood.data.columns import Schema
 from sapwood.data.dataset import Dataset
 from sapwood.encoding import Count, Encoder, OneHot, Partition, Target
-from sapwood.encoding.base import Targets
+from sapwood.encoding.base import EncodingTargets
 from sapwood.encoding.calendar import AUTO, CalendarPart
-from sapwood.encoding.encoding import Encoding, Fitted, Plan
+from sapwood.encoding.encoding import ColumnEncoders, Encoding, FittedEncoding
 from sapwood.encoding.levels import MAX_LEVELS
 from sapwood.encoding.lookup import MAX_KEYS, key_space
 from sapwood.losses import Loss
@@ -49,10 +49,10 @@ class EncodingPlan:
         groups = _combinations(p, {column: len(schema.kind(column).levels) for column in schema.categories})
         return cls(encoders, groups, resolve.calendar_parts(p.datetime_features, features, schema))
 
-    def fit(self, data: Dataset, loss: Loss, seed: int, start: WarmStart, execution: Execution, same_rows: bool = True) -> Fitted:
+    def fit(self, data: Dataset, loss: Loss, seed: int, start: WarmStart, execution: Execution, same_rows: bool = True) -> FittedEncoding:
         """Learn the encoding from training rows. `same_rows`: whether a model to continue from may have been trained on these."""
         if start.model is not None and start.new_rows:
-            return Fitted(start.model.encoding, data.table)
+            return FittedEncoding(start.model.encoding, data.table)
         fitted = self._encode_categories(data, loss, seed, execution)
         parts = list(self._calendar_parts(data, start.model, execution))
         fitted = replace(fitted, encoding=fitted.encoding.with_parts(parts)) if parts else fitted
@@ -60,17 +60,17 @@ class EncodingPlan:
             return fitted
         fitted = fitted.continue_with(start.model.encoding, start.how)
         # Of many classes only the most frequent describe a level. Other rows may have others: then only the look-ups are of the same ones.
-        some = loss.link == "softmax" and len(loss.describing(data.y, execution)) < loss.n_outputs
+        some = loss.link == "softmax" and len(loss.encoding_targets(data.y, execution)) < loss.n_outputs
         return replace(fitted, training={}) if some and not same_rows else fitted
 
-    def _encode_categories(self, data: Dataset, loss: Loss, seed: int, execution: Execution) -> Fitted:
+    def _encode_categories(self, data: Dataset, loss: Loss, seed: int, execution: Execution) -> FittedEncoding:
         table, schema = data.table, data.table.schema
         if not schema.categories:
-            return Fitted(Encoding(table.n_features), table)
-        plan = Plan({column: list(of) for column, of in self.encoders.items()}, list(self.combinations))
+            return FittedEncoding(Encoding(table.n_features), table)
+        plan = ColumnEncoders({column: list(of) for column, of in self.encoders.items()}, list(self.combinations))
         n_levels = {column: len(schema.kind(column).levels) for column in schema.categories}
-        described = loss.describing(data.take(data.y), execution)
-        targets = Targets(described, data.weights, data.rows, seed, execution, execution.first_row(table.n_rows))
+        described = loss.encoding_targets(data.take(data.y), execution)
+        targets = EncodingTargets(described, data.weights, data.rows, seed, execution, execution.first_row(table.n_rows))
         return plan.fit(table, n_levels, targets, data.rows)
 
     def _calendar_parts(self, data: Dataset, previous: Model | None, execution: Execution) -> Iterator[CalendarPart]:

@@ -25,10 +25,10 @@ from sapwood.training.modes import Dart, Forest, Mode
 from sapwood.training.multi_output import SharedTrees, TreePerOutput
 from sapwood.training.ordered import Ordered
 from sapwood.training.warm_start import WarmStart
-from sapwood.trees.features import ByColumn, FeaturePolicy
+from sapwood.trees.features import ColumnInteractions, FeaturePolicy
 from sapwood.trees.frontier import FRONTIERS
 from sapwood.trees.grower import TreeConfig
-from sapwood.trees.monotonic import METHODS
+from sapwood.trees.monotonic import MONOTONIC_METHODS
 from sapwood.trees.rules import Rules
 
 MIN_HESSIAN = 1e-3  # of a leaf, for every loss
@@ -43,14 +43,14 @@ class TreePlan:
     ----------
     rules : without what depends on features or weights
     min_hessian : of a leaf; None for the default of the loss
-    least_hessian : default of the loss, for weights of 1
+    default_min_hessian : default of the loss, for weights of 1
     fractions : of the features, drawn for each node, level and tree
     columns : constraints by column
     """
 
     rules: Rules
     min_hessian: float | None
-    least_hessian: float
+    default_min_hessian: float
     fractions: tuple[float, float, float]
     grow_policy: str
     learning_rate: float
@@ -75,7 +75,7 @@ class TreePlan:
             l1=p.l1_regularization,
             l2=p.l2_regularization,
             max_step=max_step,
-            last_step=loss.max_step if p.max_step is None else math.inf,
+            max_final_step=loss.max_step if p.max_step is None else math.inf,
             path_smooth=p.path_smooth,
             score_noise=p.score_noise,
             extra_trees=bool(p.extra_trees),
@@ -87,7 +87,7 @@ class TreePlan:
         return cls(
             rules=rules,
             min_hessian=p.min_hessian,
-            least_hessian=max(MIN_HESSIAN, loss.least_hessian * p.min_samples_leaf),
+            default_min_hessian=max(MIN_HESSIAN, loss.min_hessian_per_sample * p.min_samples_leaf),
             fractions=(p.max_features, p.max_features_level, p.max_features_tree),
             grow_policy=p.grow_policy,
             learning_rate=1 / p.max_iter if p.boosting == "forest" else p.learning_rate,
@@ -106,12 +106,14 @@ class TreePlan:
                     "not increase with the date; leave one of them out"
                 )
         if interactions is not None and not encoding.is_plain:
-            interactions = ByColumn(interactions, [encoding.columns_of(f) for f in range(encoding.n_features)], encoding.n_columns)
+            interactions = ColumnInteractions(
+                interactions, [encoding.columns_of(f) for f in range(encoding.n_features)], encoding.n_columns
+            )
         by_node, by_level, by_tree = self.fractions
         features = FeaturePolicy(encoding.n_features, by_node=by_node, by_level=by_level, by_tree=by_tree, interactions=interactions)
         rules = replace(
             self.rules,
-            min_hessian=self.least_hessian * _weight_unit(data.weight, execution) if self.min_hessian is None else self.min_hessian,
+            min_hessian=self.default_min_hessian * _weight_unit(data.weight, execution) if self.min_hessian is None else self.min_hessian,
             feature_weights=_spread(self.columns.weights, encoding),
             monotonic=_spread(monotonic, encoding),
         )
@@ -123,7 +125,7 @@ class TreePlan:
             max_leaves=self.max_leaves,
             max_depth=self.max_depth,
             forced=None if forced is None else forced.on(data.pages.binning),
-            watch=METHODS["neighbours" if self.rules.neighbours else "basic"],
+            monotonic_bounds=MONOTONIC_METHODS["neighbours" if self.rules.neighbours else "basic"],
         )
 
 
@@ -207,7 +209,7 @@ def _check_monotonic(p: CommonParameters, loss: Loss) -> bool:
 
 
 def _spread(of_columns: np.ndarray | None, encoding: Encoding) -> np.ndarray | None:
-    return None if of_columns is None else encoding.spread(of_columns)
+    return None if of_columns is None else encoding.to_features(of_columns)
 
 
 def make_row_sampler(p: CommonParameters) -> RowSampler:
@@ -236,7 +238,7 @@ def make_row_sampler(p: CommonParameters) -> RowSampler:
 def make_strategy(p: CommonParameters, loss: Loss, n_rows: int, start: WarmStart) -> TreePerOutput:
     """Trees of a round: one for each output, or some that all outputs share."""
     previous, shared = start.model, 0
-    shares = loss.alike if p.multi_strategy == "auto" else p.multi_strategy == "multi_output_tree"
+    shares = loss.outputs_are_comparable if p.multi_strategy == "auto" else p.multi_strategy == "multi_output_tree"
     if previous is not None and p.multi_strategy == "auto":
         shares = previous.shared > 0
     if loss.n_outputs > 1 and shares:

@@ -16,7 +16,7 @@ from sapwood.data.columns import Schema
 from sapwood.encoding import ENCODERS
 from sapwood.encoding.calendar import PARTS
 from sapwood.params.columns import Features
-from sapwood.trees.features import AtMost, Groups, Interactions
+from sapwood.trees.features import InteractionGroups, InteractionOrder, Interactions
 from sapwood.trees.forced import ForcedSplit
 
 DEFAULT_BINS, MAX_BINS = 255, 65_535  # of a feature
@@ -62,7 +62,7 @@ def interactions(value: Any, features: Features) -> Interactions | None:
     if value is None:
         return None
     if isinstance(value, str):
-        return AtMost({"no_interactions": 1, "pairwise": 2}[value])
+        return InteractionOrder({"no_interactions": 1, "pairwise": 2}[value])
     groups = []
     for group in value:
         if isinstance(group, str | type) or not (isinstance(group, Iterable) or callable(group)):
@@ -70,7 +70,7 @@ def interactions(value: Any, features: Features) -> Interactions | None:
         groups.append(frozenset(features.positions(group, "interaction_cst")))
     if not groups:
         raise ValueError("interaction_cst must have at least one group of features; got none")
-    return Groups(groups, features.n_features)
+    return InteractionGroups(groups, features.n_features)
 
 
 def categories(value: Any, features: Features, by_type: list[int]) -> list[int] | None:

@@ -17,7 +17,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, St
 
 from sapwood.encoding import ENCODERS
 from sapwood.encoding.calendar import PARTS
-from sapwood.losses import DEPRECATED_NAMES, RANKING, REGRESSION, TWO_CLASSES, Loss
+from sapwood.losses import BINARY, DEPRECATED_NAMES, RANKING, REGRESSION, Loss
 from sapwood.losses.aft import DISTRIBUTIONS
 from sapwood.losses.ranking import MEASURES
 from sapwood.losses.registry import REGISTERED
@@ -118,7 +118,7 @@ def _by_column(value: str) -> Values:
 
 
 REGRESSION_LOSSES = {*REGRESSION, "least_squares", "least_absolute_deviation"}
-CLASSIFICATION_LOSSES = {*TWO_CLASSES, *(old for old, new in DEPRECATED_NAMES.items() if new == "log_loss")}
+CLASSIFICATION_LOSSES = {*BINARY, *(old for old, new in DEPRECATED_NAMES.items() if new == "log_loss")}
 
 # fmt: off
 COMMON = {
@@ -201,7 +201,7 @@ REGRESSOR = {
     **COMMON,
 }
 CLASSIFIER = {
-    "loss": Parameter("log_loss", "Loss function: 'log_loss' or 'focal', for two or more classes; the name of a registered loss; a `Loss`; or a function (y, raw) -> (gradient, hessian).", _loss(TWO_CLASSES, CLASSIFICATION_LOSSES), *OWN_LOSS),
+    "loss": Parameter("log_loss", "Loss function: 'log_loss' or 'focal', for two or more classes; the name of a registered loss; a `Loss`; or a function (y, raw) -> (gradient, hessian).", _loss(BINARY, CLASSIFICATION_LOSSES), *OWN_LOSS),
     "focal_gamma": Parameter(2.0, "`loss='focal'`: focusing parameter. 0 is log loss; larger values reduce the weight of well-classified rows.", NOT_NEGATIVE),
     **COMMON,
     "stratified": Parameter(False, "`sampling='uniform'`: whether `subsample` is applied to the rows of each class separately.", BOOL),

@@ -19,8 +19,8 @@ from sapwood.runtime.execution import SERIAL, Execution
 from sapwood.trees.gradients import FixedGradients
 
 UNIFORM, TOP, VARIANCE, BAYESIAN = range(4)  # the kernel's numbers
-LOOK_ROWS = 1 << 16  # rows that decide on thresholds
-LOOK_KEY = 0x2545F4914F6CDD1D
+THRESHOLD_ROWS = 1 << 16  # rows that decide on thresholds
+THRESHOLD_KEY = 0x2545F4914F6CDD1D
 MASK = (1 << 64) - 1
 
 
@@ -33,11 +33,11 @@ class RowSampler:
     first_row : id of this partition's first row
     multiplies : whether rows are weighted, so that hessians are never all one
     headroom : the most that a gradient may be multiplied by
-    for_splits : whether only splits are sought on what is drawn, and leaves get their values from all rows
+    for_splits_only : whether only splits are sought on what is drawn, and leaves get their values from all rows
     """
 
-    multiplies: ClassVar[bool] = False
-    for_splits: ClassVar[bool] = False
+    weights_rows: ClassVar[bool] = False
+    for_splits_only: ClassVar[bool] = False
 
     first_row: int = field(default=0, kw_only=True)
 
@@ -49,8 +49,8 @@ class RowSampler:
         """The sampler for the rows of this partition; None for `rows`: there is no other."""
         return replace(self, first_row=0 if rows is None else rows.first)
 
-    def draw(self, records: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
-        """The rows of this partition to grow on, ascending int64, their records scaled; None for all."""
+    def draw(self, gradients: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
+        """The rows of this partition to grow on, ascending int64, their gradients scaled; None for all."""
         return None
 
 
@@ -65,9 +65,9 @@ class Uniform(RowSampler):
 
     share: float
 
-    def draw(self, records: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
-        rows = kernels.sample_rows(records.n_rows, self.first_row, self.share, key, execution.n_threads)
-        return _at_least_one(rows, self.first_row == 0 and records.n_rows > 0, execution)
+    def draw(self, gradients: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
+        rows = kernels.sample_rows(gradients.n_rows, self.first_row, self.share, key, execution.n_threads)
+        return _at_least_one(rows, self.first_row == 0 and gradients.n_rows > 0, execution)
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class WholeQueries(RowSampler):
     def bind(self, queries: Queries | None, y: np.ndarray, rows: RowRange | None = None, execution: Execution = SERIAL) -> WholeQueries:
         return replace(super().bind(queries, y, rows, execution), queries=None if queries is None else queries.located(execution))
 
-    def draw(self, records: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
+    def draw(self, gradients: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
         assert self.queries is not None
         drawn = kernels.sample_rows(self.queries.n_queries, self.queries.first, self.share, key)
         return self.queries.rows(_at_least_one(drawn, self.queries.first == 0 and self.queries.n_queries > 0, execution))
@@ -102,8 +102,8 @@ class Stratified(RowSampler):
         classes = tuple(np.split(order.astype(np.uint64), np.searchsorted(ordered, levels[1:])))
         return replace(bound, classes=classes, counts=execution.totals(tuple(map(len, classes))))
 
-    def draw(self, records: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
-        hashes = kernels.hash_rows(records.n_rows, key, self.first_row).astype(np.uint64)
+    def draw(self, gradients: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
+        hashes = kernels.hash_rows(gradients.n_rows, key, self.first_row).astype(np.uint64)
         first, wanted = np.uint64(self.first_row), [max(1, round(self.share * count)) for count in self.counts]
         drawn = []
         for rows, n in zip(self.classes, wanted, strict=True):
@@ -126,21 +126,21 @@ def _lowest_of_all(of_classes: list[np.ndarray], wanted: list[int], execution: E
 
 
 class _Weighted(RowSampler):
-    multiplies: ClassVar[bool] = True
+    weights_rows: ClassVar[bool] = True
 
-    def _draw(self, records: FixedGradients, sampling: int, a: float, b: float, key: int, execution: Execution) -> np.ndarray | None:
-        rows, sums = kernels.sample_records(records.data, sampling, a, b, key, n_threads=execution.n_threads, first_row=self.first_row)
+    def _draw(self, gradients: FixedGradients, sampling: int, a: float, b: float, key: int, execution: Execution) -> np.ndarray | None:
+        rows, sums = kernels.sample_records(gradients.data, sampling, a, b, key, n_threads=execution.n_threads, first_row=self.first_row)
         size, gradient, hessian = execution.totals(sums)
-        records.sums = size, gradient, hessian
-        return _at_least_one(rows, self.first_row == 0 and records.n_rows > 0, execution)
+        gradients.sums = size, gradient, hessian
+        return _at_least_one(rows, self.first_row == 0 and gradients.n_rows > 0, execution)
 
-    def _look(self, records: FixedGradients, key: int, execution: Execution) -> tuple[np.ndarray, np.ndarray]:
+    def _look(self, gradients: FixedGradients, key: int, execution: Execution) -> tuple[np.ndarray, np.ndarray]:
         """Gradients and hessians of some rows of all partitions, a few of them perhaps twice; in which order depends on the partitions."""
-        pairs = records.data.view(np.int32).reshape(-1, 2)
-        if records.n_total > LOOK_ROWS:
-            chances = kernels.hash_rows(LOOK_ROWS, (key + LOOK_KEY) & MASK).astype(np.int64)
-            ids = chances * records.n_total >> 32
-            pairs = pairs[ids[RowRange(records.n_rows, self.first_row, records.n_total).holds(ids)] - self.first_row]
+        pairs = gradients.data.view(np.int32).reshape(-1, 2)
+        if gradients.n_total > THRESHOLD_ROWS:
+            chances = kernels.hash_rows(THRESHOLD_ROWS, (key + THRESHOLD_KEY) & MASK).astype(np.int64)
+            ids = chances * gradients.n_total >> 32
+            pairs = pairs[ids[RowRange(gradients.n_rows, self.first_row, gradients.n_total).holds(ids)] - self.first_row]
         pairs = execution.gather(pairs)
         return pairs[:, 0].astype(np.float64), pairs[:, 1].view(np.uint32).astype(np.float64)
 
@@ -160,14 +160,14 @@ class OneSide(_Weighted):
     def headroom(self) -> float:
         return (1 - self.top) / self.other
 
-    def draw(self, records: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
+    def draw(self, gradients: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
         if round_ < self.first_rounds:
             return None
-        gradient, hessian = self._look(records, key, execution)
+        gradient, hessian = self._look(gradients, key, execution)
         size = np.abs(gradient) * hessian
         at = min(len(size) - 1, int((1 - self.top) * len(size)))
         threshold = float(np.partition(size, at)[at])
-        return self._draw(records, TOP, max(threshold, 5e-324), self.other / (1 - self.top), key, execution)
+        return self._draw(gradients, TOP, max(threshold, 5e-324), self.other / (1 - self.top), key, execution)
 
 
 @dataclass(frozen=True)
@@ -176,18 +176,18 @@ class MinimalVariance(_Weighted):
     (Ibragimov and Gusev, 2019)."""
 
     share: float
-    for_splits: ClassVar[bool] = True
+    for_splits_only: ClassVar[bool] = True
 
     @property
     def headroom(self) -> float:
         return 16.0
 
-    def draw(self, records: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
-        gradient, hessian = self._look(records, key, execution)
+    def draw(self, gradients: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
+        gradient, hessian = self._look(gradients, key, execution)
         # Sums of integers below 2^53: the order does not change them.
         ratio = float((np.abs(gradient).sum() / max(hessian.sum(), 1.0)) ** 2)
         size = np.sort(np.sqrt(gradient**2 + ratio * hessian**2))[::-1]
-        return self._draw(records, VARIANCE, ratio, max(_unit(size, self.share), 5e-324), key, execution)
+        return self._draw(gradients, VARIANCE, ratio, max(_unit(size, self.share), 5e-324), key, execution)
 
 
 @dataclass(frozen=True)
@@ -195,14 +195,14 @@ class BayesianBootstrap(_Weighted):
     """All rows, with weights drawn from an exponential distribution, to the power of a temperature."""
 
     temperature: float = 1.0
-    for_splits: ClassVar[bool] = True
+    for_splits_only: ClassVar[bool] = True
 
     @property
     def headroom(self) -> float:
         return 32.0
 
-    def draw(self, records: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
-        self._draw(records, BAYESIAN, self.temperature, 1.0, key, execution)
+    def draw(self, gradients: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
+        self._draw(gradients, BAYESIAN, self.temperature, 1.0, key, execution)
         return None
 
 

@@ -87,7 +87,7 @@ class TrainingPlan:
     ) -> Model:
         """Model without trees. `base_score` is its constant; None for the one with the least loss."""
         if base_score is None:
-            base_score = self.loss.start(rows.y, rows.weight, rows.offset, execution)
+            base_score = self.loss.base_score_with_offset(rows.y, rows.weight, rows.offset, execution)
         loss, shared = self.loss, self.strategy.shared
         return Model(rows.pages.binning, base_score, loss.name, loss.link, shared=shared, schema=schema, encoding=encoding)
 
@@ -117,8 +117,8 @@ def train(
             callback.before_training(state)
         mode.begin(Training(model, [rows, *watched.values()], seed, execution))
         grower, leaves = make_grower(rows.pages, rows.rows.first, execution), LeafAssignment(rows.n_rows)
-        config.rules.constrain(grower, config.frontier.joint, rows.pages.binning.kinds)
-        weight = np.ones(rows.pages.n_rows) if sampler.multiplies and rows.weight is None else rows.weight
+        config.rules.constrain(grower, config.frontier.splits_levels_jointly, rows.pages.binning.kinds)
+        weight = np.ones(rows.pages.n_rows) if sampler.weights_rows and rows.weight is None else rows.weight
         strategy.begin(Fit(rows, weight, loss, sampler, mode, grower, leaves, plan.step, seed, execution))
         checkpoints.restore(state, mode, callbacks)
         while not state.over:

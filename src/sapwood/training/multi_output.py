@@ -48,37 +48,37 @@ class Fit:
     seed: int
     execution: Execution
 
-    def records(self, now: np.ndarray) -> Iterator[FixedGradients]:
-        return self.loss.records(self.rows.y, now, self.weight, self.execution, self.sampler.headroom)
+    def fixed_gradients(self, now: np.ndarray) -> Iterator[FixedGradients]:
+        return self.loss.fixed_gradients(self.rows.y, now, self.weight, self.execution, self.sampler.headroom)
 
-    def value_records(self, now: np.ndarray) -> Iterator[FixedGradients]:
+    def leaf_gradients(self, now: np.ndarray) -> Iterator[FixedGradients]:
         """The same in memory of their own, so that both may be used at a time."""
-        return self._twin.records(self.rows.y, now, self.weight, self.execution)
+        return self._twin.fixed_gradients(self.rows.y, now, self.weight, self.execution)
 
     @cached_property
     def _twin(self) -> Loss:
         return copy.deepcopy(self.loss)
 
-    def grow(self, records: FixedGradients, config: TreeConfig, key: int, round_: int, outputs: slice) -> Tree:
-        """Grow a tree for some outputs on what the sampler draws; the records are not to be used again."""
-        sample = self.sampler.draw(records, key, self.execution, round_)
-        if records.rows is not None:
-            both = records.rows if sample is None else np.intersect1d(sample, records.rows, assume_unique=True)
-            sample = both if self.execution.any(len(both) > 0) else records.rows
-        tree = grow_tree(self.grower, self.rows.pages.binning, records, config, key, self.leaves, sample)
+    def grow(self, gradients: FixedGradients, config: TreeConfig, key: int, round_: int, outputs: slice) -> Tree:
+        """Grow a tree for some outputs on what the sampler draws; the gradients are not to be used again."""
+        sample = self.sampler.draw(gradients, key, self.execution, round_)
+        if gradients.rows is not None:
+            both = gradients.rows if sample is None else np.intersect1d(sample, gradients.rows, assume_unique=True)
+            sample = both if self.execution.any(len(both) > 0) else gradients.rows
+        tree = grow_tree(self.grower, self.rows.pages.binning, gradients, config, key, self.leaves, sample)
         return self.mode.after_growth(tree, self.leaves, outputs, config)
 
     def steps(self, outputs: list[FixedGradients], rules: Rules) -> np.ndarray:
         """(n_leaves, n_outputs) float64: the leaves' Newton steps for each output, from all rows, drawn for the tree or not."""
         leaves = self.leaves
-        gradient, hessian, count = (leaves.joined(part) for part in (*self.leaf_sums(outputs), leaves.count))
+        gradient, hessian, count = (leaves.group_sums(part) for part in (*self.leaf_sums(outputs), leaves.count))
         sums = zip(gradient.T, hessian.T, outputs, strict=True)
-        return np.column_stack([rules.leaf_steps((g, h, count), records, leaves.limits) for g, h, records in sums])
+        return np.column_stack([rules.leaf_steps((g, h, count), gradients, leaves.limits) for g, h, gradients in sums])
 
     def leaf_sums(self, outputs: list[FixedGradients]) -> np.ndarray:
         """(2, n_leaves, n_outputs) int64: the exact sums of gradients and hessians in each leaf, over all partitions."""
         leaves = self.leaves
-        planes, sums = [records.data for records in outputs], np.empty((2, len(leaves.nodes), len(outputs)), dtype=np.int64)
+        planes, sums = [gradients.data for gradients in outputs], np.empty((2, len(leaves.nodes), len(outputs)), dtype=np.int64)
         kernels.leaf_sums(planes, leaves.data, leaves.size, gradient=sums[0], hessian=sums[1], n_threads=self.execution.n_threads)
         return self.execution.sum(sums)
 
@@ -111,16 +111,16 @@ class TreePerOutput:
         """The trees of a round. Splits are sought at the first raw predictions, (n_outputs, n_rows), leaves get their values at the second,
         which mostly are the same array; `first` is the number of the first tree in the model."""
         fit, apart = self.fit, leaf_raw is not split_raw
-        for_values = fit.value_records(leaf_raw) if apart and not fit.loss.renews_leaves else repeat(None)
-        for output, (records, others) in enumerate(zip(fit.records(split_raw), for_values, strict=False)):
-            drawn = replace(records, data=records.data.copy()) if fit.sampler.for_splits else records
+        for_values = fit.leaf_gradients(leaf_raw) if apart and not fit.loss.renews_leaves else repeat(None)
+        for output, (gradients, others) in enumerate(zip(fit.fixed_gradients(split_raw), for_values, strict=False)):
+            drawn = replace(gradients, data=gradients.data.copy()) if fit.sampler.for_splits_only else gradients
             number = slice(output, output + 1)
             tree = fit.grow(drawn, config, tree_key(fit.seed, first + output), first // fit.loss.n_outputs, number)
             if fit.loss.renews_leaves:
                 steps = config.rules.shape_steps(fit.renewed(leaf_raw, output), fit.leaves.count, fit.leaves.limits)
                 tree.leaves = tree.leaves.with_steps(fit.leaves.nodes, steps * config.learning_rate)
-            elif apart or fit.sampler.for_splits:
-                steps = fit.steps([others or records], config.rules)[:, 0]
+            elif apart or fit.sampler.for_splits_only:
+                steps = fit.steps([others or gradients], config.rules)[:, 0]
                 tree.leaves = tree.leaves.with_steps(fit.leaves.nodes, steps * config.learning_rate)
             whole = tree.leaves.unscaled(config.learning_rate)
             tree.leaves = tree.leaves.scaled(fit.step.factor(whole, fit.rows, leaf_raw, number, fit.leaves, fit.execution))
@@ -152,10 +152,10 @@ class SharedTrees(TreePerOutput):
         rules = replace(config.rules, min_hessian=config.rules.min_hessian / self.fit.loss.n_outputs)
         config = replace(config, rules=rules)
         for number in range(first, first + self.shared):
-            outputs, key = list(self.fit.records(split_raw)), tree_key(self.fit.seed, number)
+            outputs, key = list(self.fit.fixed_gradients(split_raw)), tree_key(self.fit.seed, number)
             tree = self.fit.grow(self._project(outputs, key), config, key, first // self.shared, slice(None))
             if leaf_raw is not split_raw:
-                outputs = list(self.fit.value_records(leaf_raw))
+                outputs = list(self.fit.leaf_gradients(leaf_raw))
             whole = tree.leaves.with_steps(self.fit.leaves.nodes, self._steps(outputs, leaf_raw, rules))
             factor = self.fit.step.factor(whole, self.fit.rows, leaf_raw, slice(None), self.fit.leaves, self.fit.execution)
             tree.leaves = whole.scaled(config.learning_rate * factor)
@@ -163,17 +163,17 @@ class SharedTrees(TreePerOutput):
 
     def _project(self, outputs: list[FixedGradients], key: int) -> FixedGradients:
         """FixedGradients of a random mix of the outputs."""
-        fit, scales = self.fit, [records.scale for records in outputs]
+        fit, scales = self.fit, [gradients.scale for gradients in outputs]
         single = scales[0].constant_hessian
-        mix = _normal(len(outputs), key) if fit.loss.alike else _mix_of_rows(outputs, key, self.range, fit.execution)
+        mix = _normal(len(outputs), key) if fit.loss.outputs_are_comparable else _mix_of_rows(outputs, key, self.range, fit.execution)
         mix /= np.sqrt((mix**2).sum()) or 1.0
         of_gradients, of_hessians = (mix / [s.gradient for s in scales], mix**2 / [s.hessian or 1.0 for s in scales])
-        planes, hessian = [records.data for records in outputs], None if single else self.hessian
+        planes, hessian = [gradients.data for gradients in outputs], None if single else self.hessian
         most = kernels.project_records(planes, of_gradients, of_hessians, self.gradient, hessian, fit.execution.n_threads)
         most = fit.execution.max(np.array(most)).tolist()
         scale = GradientScale.covering(most[0], most[1], constant_hessian=single, headroom=fit.sampler.headroom)
-        data = self.memory[: len(self.gradient) * scale.record_size]
-        sums = kernels.array_records(self.gradient, hessian, scale.target(data), fit.execution.n_threads)
+        data = self.memory[: len(self.gradient) * scale.bytes_per_row]
+        sums = kernels.array_records(self.gradient, hessian, scale.destination(data), fit.execution.n_threads)
         return FixedGradients.of(data, scale, sums, fit.execution)
 
     def _steps(self, outputs: list[FixedGradients], now: np.ndarray, rules: Rules) -> np.ndarray:
@@ -200,11 +200,11 @@ def _mix_of_rows(outputs: list[FixedGradients], key: int, own: RowRange, executi
 
     Its covariance is that of the gradients: outputs that move together are mostly mixed with the same sign.
     """
-    sizes = np.array([records.sums[0] / records.scale.gradient for records in outputs])
+    sizes = np.array([gradients.sums[0] / gradients.scale.gradient for gradients in outputs])
     rows = kernels.sample_rows(own.n_rows, own.first, min(1.0, MIXED_ROWS / own.total), key)
     signs = 1 - 2 * (kernels.hash_rows(len(rows), key, execution.first_row(len(rows))) & 1).astype(np.int64)
-    totals = execution.totals(tuple(int((records.gradients(rows) * signs).sum()) for records in outputs))
-    sums = [total / records.scale.gradient for total, records in zip(totals, outputs, strict=True)]
+    totals = execution.totals(tuple(int((gradients.of_rows(rows) * signs).sum()) for gradients in outputs))
+    sums = [total / gradients.scale.gradient for total, gradients in zip(totals, outputs, strict=True)]
     return np.divide(sums, sizes**2, out=np.zeros(len(sums)), where=sizes > 0)
 
 

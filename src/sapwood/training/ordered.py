@@ -43,21 +43,21 @@ class Prefix:
         self.y: np.ndarray = np.ascontiguousarray(given.y[rows])
         self.weight: np.ndarray | None = None if given.weight is None else given.weight[rows]
         self.loss = copy.deepcopy(given.loss)  # with memory of its own
-        self.records: list[FixedGradients] = []
+        self.gradients: list[FixedGradients] = []
 
     def take_gradients(self) -> None:
         """At what is predicted now."""
-        self.records = list(self.loss.records(self.y, self.raw, self.weight, self.execution))
+        self.gradients = list(self.loss.fixed_gradients(self.y, self.raw, self.weight, self.execution))
 
     def leaf_sums(self, leaves: LeafAssignment, outputs: range) -> np.ndarray:
         """(n_leaves, 2, 2, n_outputs) float64: of rows fitted to and of those that come next, their gradients and hessians by leaf."""
         of_row = np.ascontiguousarray(leaves.of_row[self.rows])
         sums = np.empty((2, 2, len(leaves.nodes), len(outputs)), dtype=np.int64)
         for to, part in zip(sums, (slice(0, self.n_seen), slice(self.n_seen, None)), strict=True):
-            planes = [self.records[k].data.reshape(-1, self.records[k].scale.record_size)[part].reshape(-1) for k in outputs]
+            planes = [self.gradients[k].data.reshape(-1, self.gradients[k].scale.bytes_per_row)[part].reshape(-1) for k in outputs]
             own, n_threads = of_row[part].view(np.uint8), self.execution.n_threads
             kernels.leaf_sums(planes, own, leaves.size, gradient=to[0], hessian=to[1], n_threads=n_threads)
-        sums, scales = self.execution.sum(sums), [self.records[k].scale for k in outputs]
+        sums, scales = self.execution.sum(sums), [self.gradients[k].scale for k in outputs]
         units = np.array([[1 / scale.gradient for scale in scales], [1 / (scale.hessian or 1.0) for scale in scales]])
         return sums.transpose(2, 0, 1, 3) * units
 
@@ -139,7 +139,7 @@ class Ordered(Mode):
         of_leaves = np.stack([prefix.leaf_sums(leaves, numbers) for prefix in every], axis=1)
         at = leaves.nodes
         sums = sums_of_nodes(tree, leaves, of_leaves)  # (n_nodes, n_prefixes, 2, 2, n_outputs)
-        if not config.frontier.joint:
+        if not config.frontier.splits_levels_jointly:
             longest = np.cumsum([len(prefixes) for prefixes in self.permutations]) - 1
             score = self._score(sums[:, longest], config)
             by_levels = self.training.rows[0].pages.binning.is_category(tree.feature)

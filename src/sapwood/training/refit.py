@@ -41,7 +41,7 @@ class Refit(WarmStart):
         assert self.model is not None
         model = self.model[:0]
         if self.decay < 1:
-            model.base_score = blend(model.base_score, loss.start(rows.y, rows.weight, rows.offset, execution), self.decay)
+            model.base_score = blend(model.base_score, loss.base_score_with_offset(rows.y, rows.weight, rows.offset, execution), self.decay)
         return model
 
 
@@ -97,27 +97,29 @@ class WithoutGrowing(Fit):
     model: Model
     n_given: int = 0
 
-    def grow(self, records: FixedGradients, config: TreeConfig, key: int, round_: int, outputs: slice) -> Tree:
+    def grow(self, gradients: FixedGradients, config: TreeConfig, key: int, round_: int, outputs: slice) -> Tree:
         tree = replace(self.model.trees[self.n_given])
         self.n_given += 1
         at = np.flatnonzero(tree.feature < 0)
         of_row = leaf_of_rows(self.rows.pages, tree, at, self.execution)
-        own = np.bincount(of_row if records.rows is None else of_row[records.rows], minlength=len(at))
+        own = np.bincount(of_row if gradients.rows is None else of_row[gradients.rows], minlength=len(at))
         count = self.execution.sum(own)
         leaves, free = self.leaves, np.full(len(at), np.inf)
-        leaves.hold(at, count, Limits(-free, free, np.zeros(len(at))))
+        leaves.reset(at, count, Limits(-free, free, np.zeros(len(at))))
         leaves.of_row[:] = of_row
-        gradient, hessian = self.leaf_sums([records])
+        gradient, hessian = self.leaf_sums([gradients])
         sums = gradient[:, 0], hessian[:, 0], count
         left, frontier = np.where(tree.feature < 0, -1, tree.left), config.frontier(config.max_leaves)
-        leaves.groups = frontier.join(left, tree.right, at, sums, lambda sums: config.rules.allows(sums, records.scale))
+        leaves.groups = frontier.group_leaves(left, tree.right, at, sums, lambda sums: config.rules.allows_leaves(sums, gradients.scale))
         if config.rules.monotonic is not None or config.rules.path_smooth:
-            leaves.limits = limits_of(tree, at, sums, records, config.rules)
-        tree.leaves = tree.leaves.with_steps(at, self.steps([records], config.rules)[:, 0] * config.learning_rate)
+            leaves.limits = limits_of(tree, at, sums, gradients, config.rules)
+        tree.leaves = tree.leaves.with_steps(at, self.steps([gradients], config.rules)[:, 0] * config.learning_rate)
         return tree
 
 
-def limits_of(tree: Tree, at: np.ndarray, sums: tuple[np.ndarray, np.ndarray, np.ndarray], records: FixedGradients, rules: Rules) -> Limits:
+def limits_of(
+    tree: Tree, at: np.ndarray, sums: tuple[np.ndarray, np.ndarray, np.ndarray], gradients: FixedGradients, rules: Rules
+) -> Limits:
     """Limits of the values of leaves with these sums, from the root down: where a feature is monotonic, the children of a split stay on
     either side of the middle of their values."""
     n, inner = len(tree.feature), np.flatnonzero(tree.feature >= 0)
@@ -130,7 +132,7 @@ def limits_of(tree: Tree, at: np.ndarray, sums: tuple[np.ndarray, np.ndarray, np
 
     def values(nodes: list[int]) -> np.ndarray:
         of_nodes = Limits(lower[nodes], upper[nodes], anchor[nodes])
-        return rules.leaf_steps((whole[0][nodes], whole[1][nodes], whole[2][nodes]), records, of_nodes)
+        return rules.leaf_steps((whole[0][nodes], whole[1][nodes], whole[2][nodes]), gradients, of_nodes)
 
     value[[0]] = values([0])
     for node in inner:

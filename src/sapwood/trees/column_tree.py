@@ -43,7 +43,7 @@ class ColumnTree:
         return ColumnTree(**arrays, **children, leaves=self.leaves.take(order), levels=levels)
 
     @property
-    def turned(self) -> ColumnTree:
+    def with_missing_right(self) -> ColumnTree:
         """The same tree, with the children of splits on categories changed places where need be, so that what is missing goes right."""
         swap = np.array([node in self.levels and bool(self.missing_left[node]) for node in range(len(self.column))])
         return replace(

@@ -25,7 +25,7 @@ class Interactions:
         return np.ones(n_features, dtype=bool)
 
 
-class AtMost(Interactions):
+class InteractionOrder(Interactions):
     """At most so many different features on a path: 1 for none that interact, 2 for pairs."""
 
     def __init__(self, order: int) -> None:
@@ -37,7 +37,7 @@ class AtMost(Interactions):
         return allowed
 
 
-class Groups(Interactions):
+class InteractionGroups(Interactions):
     """All features of a path belong to one of the groups; features in no group form one of their own."""
 
     def __init__(self, groups: list[frozenset[int]], n_features: int) -> None:
@@ -52,7 +52,7 @@ class Groups(Interactions):
         return allowed
 
 
-class ByColumn(Interactions):
+class ColumnInteractions(Interactions):
     """Interactions of columns, where features are made of them: all of a feature's columns must be allowed to meet."""
 
     of_columns: Interactions
@@ -88,12 +88,12 @@ class FeaturePolicy:
     interactions: Interactions | None = None
 
     @property
-    def chooses(self) -> bool:
+    def is_restricted(self) -> bool:
         return self.interactions is not None or min(self.by_node, self.by_level, self.by_tree) < 1.0
 
     def tree(self, key: int) -> TreeFeatures:
         """Features that the nodes of one tree may split on; `key` identifies the tree."""
-        return SomeFeatures(self, key) if self.chooses else TreeFeatures()
+        return RestrictedFeatures(self, key) if self.is_restricted else TreeFeatures()
 
 
 class TreeFeatures:
@@ -113,7 +113,7 @@ class TreeFeatures:
 
 
 @dataclass
-class SomeFeatures(TreeFeatures):
+class RestrictedFeatures(TreeFeatures):
     policy: FeaturePolicy
     key: int
     paths: list[tuple[int, int, frozenset[int]]] = field(default_factory=list)  # of each node: its id, depth, the features above it

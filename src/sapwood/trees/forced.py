@@ -27,7 +27,7 @@ class ForcedSplit:
             node, split = waiting.popleft()
             if split is None or split.bin < 0 or not grower.force(node, split.feature, split.bin, split.missing_left):
                 continue
-            frontier.take(node)
+            frontier.remove(node)
             first, gains = grower.advance([node], True, features.of_children([node], grower))
             frontier.add(first, gains)
             waiting.extend([(first, split.left), (first + 1, split.right)])

@@ -20,12 +20,12 @@ class Frontier:
     max_leaves : int or None
     """
 
-    joint = False  # whether all leaves of a level have one split
+    splits_levels_jointly = False  # whether all leaves of a level have one split
 
     def __init__(self, max_leaves: int | None) -> None:
         self.leaves_left: float = float("inf") if max_leaves is None else max_leaves - 1
 
-    def join(
+    def group_leaves(
         self, left: np.ndarray, right: np.ndarray, leaves: np.ndarray, sums: Sums, allows: Callable[[Sums], np.ndarray]
     ) -> np.ndarray | None:
         """(n_leaves,) numbers of groups: leaves of a group have one value. None: each has its own.
@@ -43,11 +43,11 @@ class Frontier:
         """The leaves to split next, all at once; none when the tree is done."""
         raise TypeError(f"{type(self).__name__} does not choose")
 
-    def take(self, node: int) -> None:
+    def remove(self, node: int) -> None:
         """Count a leaf as split without choosing it."""
         raise TypeError(f"{type(self).__name__} does not give leaves away")
 
-    def update(self, node: int, gain: float) -> None:
+    def update_gain(self, node: int, gain: float) -> None:
         """A leaf that was added has another gain now."""
         raise TypeError(f"{type(self).__name__} does not change its mind")
 
@@ -75,12 +75,12 @@ class LeafWise(Frontier):
         self.leaves_left -= 1
         return [heapq.heappop(self.heap)[1]]
 
-    def take(self, node: int) -> None:
+    def remove(self, node: int) -> None:
         self.heap = [entry for entry in self.heap if entry[1] != node]
         heapq.heapify(self.heap)
         self.leaves_left -= 1
 
-    def update(self, node: int, gain: float) -> None:
+    def update_gain(self, node: int, gain: float) -> None:
         self.heap = [entry for entry in self.heap if entry[1] != node]
         heapq.heapify(self.heap)
         self.add(node, [gain])
@@ -105,11 +105,11 @@ class DepthWise(Frontier):
         self.leaves_left -= len(chosen)
         return sorted(node for _, node in chosen)
 
-    def take(self, node: int) -> None:
+    def remove(self, node: int) -> None:
         self.level = [entry for entry in self.level if entry[1] != node]
         self.leaves_left -= 1
 
-    def update(self, node: int, gain: float) -> None:
+    def update_gain(self, node: int, gain: float) -> None:
         self.level = [entry for entry in self.level if entry[1] != node]
         self.add(node, [gain])
 
@@ -121,7 +121,7 @@ class Symmetric(Frontier):
     """
 
     n_chosen: int
-    joint = True
+    splits_levels_jointly = True
     MOST_LEVELS = 16
 
     def __init__(self, max_leaves: int | None) -> None:
@@ -144,7 +144,7 @@ class Symmetric(Frontier):
     def full(self) -> bool:
         return self.leaves_left < 2 * self.n_chosen
 
-    def join(
+    def group_leaves(
         self, left: np.ndarray, right: np.ndarray, leaves: np.ndarray, sums: Sums, allows: Callable[[Sums], np.ndarray]
     ) -> np.ndarray | None:
         inner = np.flatnonzero(left >= 0)

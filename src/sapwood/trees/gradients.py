@@ -50,11 +50,11 @@ class GradientScale:
         return self.hessian == 0.0
 
     @property
-    def record_size(self) -> int:
+    def bytes_per_row(self) -> int:
         """Bytes of a row's record."""
         return 4 if self.constant_hessian else 8
 
-    def target(self, data: np.ndarray) -> kernels.RecordTarget:
+    def destination(self, data: np.ndarray) -> kernels.RecordTarget:
         """For kernels that write records to `data`."""
         return kernels.RecordTarget(self.gradient, self.hessian, data)
 
@@ -81,19 +81,19 @@ class FixedGradients:
     @classmethod
     def of(cls, data: np.ndarray, scale: GradientScale, sums: tuple[int, int, int], execution: Execution) -> FixedGradients:
         """Records of this partition, with their sums, among those of the others."""
-        n_total, *totals = execution.totals((len(data) // scale.record_size, *sums))
+        n_total, *totals = execution.totals((len(data) // scale.bytes_per_row, *sums))
         return cls(data, n_total, scale, (totals[0], totals[1], totals[2]))
 
     @property
     def n_rows(self) -> int:
         """Rows of this partition."""
-        return len(self.data) // self.scale.record_size
+        return len(self.data) // self.scale.bytes_per_row
 
-    def gradients(self, rows: np.ndarray) -> np.ndarray:
+    def of_rows(self, rows: np.ndarray) -> np.ndarray:
         """(n,) int64: of these rows."""
-        return self.data.view(np.int32)[:: self.scale.record_size // 4][rows].astype(np.int64)
+        return self.data.view(np.int32)[:: self.scale.bytes_per_row // 4][rows].astype(np.int64)
 
-    def format(self) -> HistogramFormat:
+    def histogram_format(self) -> HistogramFormat:
         """How histograms of these records hold their sums: as precisely as the words allow, exactly where they can."""
         count_bits = max(1, self.n_total.bit_length())
         room = 62 - count_bits

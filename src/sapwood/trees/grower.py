@@ -32,13 +32,13 @@ class TreeConfig:
     max_leaves: int | None = 31
     max_depth: int | None = None
     forced: ForcedSplit | None = None
-    watch: type[MonotonicBounds] = MonotonicBounds
+    monotonic_bounds: type[MonotonicBounds] = MonotonicBounds
 
 
 def grow_tree(
     grower: Grower,
     binning: Binning,
-    records: FixedGradients,
+    gradients: FixedGradients,
     config: TreeConfig,
     key: int,
     leaves: LeafAssignment,
@@ -49,25 +49,25 @@ def grow_tree(
     `key` tells this tree from all others of the model: whatever is random is a hash of it and of row, node or feature ids. `sample` holds
     the ids of the rows to grow on, ascending; None for all.
     """
-    frontier, features, form = config.frontier(config.max_leaves), config.features.tree(key), records.format()
+    frontier, features, form = config.frontier(config.max_leaves), config.features.tree(key), gradients.histogram_format()
     histograms = kernels.HistogramFormat(form.mode, form.count_bits, form.gradient_shift, form.hessian_shift)
-    gain = grower.start(records.data, histograms, config.rules.of_tree(form), config.max_depth or 0, key, features.of_root(), sample)
+    gain = grower.start(gradients.data, histograms, config.rules.for_tree(form), config.max_depth or 0, key, features.of_root(), sample)
     frontier.add(0, [gain])
     if config.forced is not None:
         config.forced.grow(grower, frontier, features)
-    watch = config.watch(grower, frontier, features, config.rules.monotonic)
+    watch = config.monotonic_bounds(grower, frontier, features, config.rules.monotonic)
     while chosen := frontier.choose():
         first, gains = grower.advance(chosen, not frontier.full, features.of_children(chosen, grower))
         frontier.add(first, gains)
         watch.after(chosen, first)
     watch.finish()
-    return _finish(grower, binning, records, form, config, frontier, leaves)
+    return _finish(grower, binning, gradients, form, config, frontier, leaves)
 
 
 def _finish(
     grower: Grower,
     binning: Binning,
-    records: FixedGradients,
+    gradients: FixedGradients,
     form: HistogramFormat,
     config: TreeConfig,
     frontier: Frontier,
@@ -77,12 +77,12 @@ def _finish(
     grown, sets = grower.grown(form.gradient_unit), grower.sets()
     at, inner, feature, bin_, count = grown.leaves, grown.inner, grown.feature, grown.bin, grown.count
     left, right = grown.left, grown.right
-    leaves.hold(at, count[at], Limits(grown.lower, grown.upper, grown.anchor))
+    leaves.reset(at, count[at], Limits(grown.lower, grown.upper, grown.anchor))
     gradient, hessian, rows = grower.leaf_sums(at, leaves.data, leaves.size)
-    allows = partial(config.rules.allows, scale=records.scale)
-    leaves.groups = frontier.join(left, right, at, (gradient, hessian, rows), allows)
-    sums = leaves.joined(gradient), leaves.joined(hessian), leaves.joined(rows)
-    steps, threshold = config.rules.leaf_steps(sums, records, leaves.limits), np.zeros(len(feature))
+    allows = partial(config.rules.allows_leaves, scale=gradients.scale)
+    leaves.groups = frontier.group_leaves(left, right, at, (gradient, hessian, rows), allows)
+    sums = leaves.group_sums(gradient), leaves.group_sums(hessian), leaves.group_sums(rows)
+    steps, threshold = config.rules.leaf_steps(sums, gradients, leaves.limits), np.zeros(len(feature))
     threshold[inner] = binning.thresholds(feature[inner], bin_[inner])
     if len(sets):
         by_levels = np.flatnonzero(grown.by_levels)

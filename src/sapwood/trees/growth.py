@@ -60,7 +60,7 @@ class Grower(Protocol):
     def split_features(self, nodes: list[int]) -> list[int]: ...
 
 
-class NodesOf:
+class NodeAccess:
     """The part of a Grower that needs no rows: a SplitSearch has it."""
 
     def __init__(self, search: kernels.SplitSearch, partition: kernels.RowPartition) -> None:
@@ -69,7 +69,7 @@ class NodesOf:
         self.nodes, self.grown, self.sets = search.nodes, search.grown, search.sets
 
 
-class LocalGrower(NodesOf):
+class LocalGrower(NodeAccess):
     """Grows on one partition that has all rows: every step is one native call."""
 
     def start(
@@ -97,7 +97,7 @@ class LocalGrower(NodesOf):
         return self.partition.leaf_sums(leaves, leaf_of_row, leaf_size)
 
 
-class SummedGrower(NodesOf):
+class SummedGrower(NodeAccess):
     """Grows on one of several partitions: every step sums integers over all of them."""
 
     def __init__(self, search: kernels.SplitSearch, partition: kernels.RowPartition, execution: Execution, first_row: int = 0) -> None:

@@ -20,7 +20,7 @@ class LeafAssignment:
         self.memory = np.empty(n_rows, dtype=np.uint8)
         self.n_rows = n_rows
 
-    def hold(self, nodes: np.ndarray, count: np.ndarray, limits: Limits) -> None:
+    def reset(self, nodes: np.ndarray, count: np.ndarray, limits: Limits) -> None:
         """Make room for a tree whose leaves are these nodes."""
         self.nodes = nodes  # (n_leaves,) node numbers
         self.count = count  # (n_leaves,) training rows
@@ -46,7 +46,7 @@ class LeafAssignment:
             return of_leaves(self.of_row, len(self.nodes))
         return of_leaves(self.groups[self.of_row], int(self.groups.max()) + 1)[self.groups]
 
-    def joined(self, of_leaves: np.ndarray) -> np.ndarray:
+    def group_sums(self, of_leaves: np.ndarray) -> np.ndarray:
         """(n_leaves, ...) the sums of each one's group."""
         if self.groups is None:
             return of_leaves

@@ -63,7 +63,7 @@ class Neighbours(MonotonicBounds):
             self.bounds[leaf] = low, high
             if (low, high) != before:
                 self.grower.limit(leaf, low, high)
-                self.frontier.update(leaf, self.grower.search_again(leaf, self.features.of_node(leaf)))
+                self.frontier.update_gain(leaf, self.grower.search_again(leaf, self.features.of_node(leaf)))
 
     def finish(self) -> None:
         """Exact values differ from those so far in the last digits: each stays on its side of the middle."""
@@ -113,4 +113,4 @@ class Neighbours(MonotonicBounds):
         return lower, upper
 
 
-METHODS: dict[str, type[MonotonicBounds]] = {"basic": MonotonicBounds, "neighbours": Neighbours}
+MONOTONIC_METHODS: dict[str, type[MonotonicBounds]] = {"basic": MonotonicBounds, "neighbours": Neighbours}

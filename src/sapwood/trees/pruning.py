@@ -59,7 +59,7 @@ def prune(tree: Tree, assignment: LeafAssignment, kept: np.ndarray, by_levels: n
     leaf_of = np.zeros(len(stays), dtype=np.int64)
     leaf_of[new] = np.arange(len(new))
     free = np.full(len(new), np.inf)
-    assignment.hold(new, arrays["count"][new], Limits(-free, free, np.zeros(len(new))))
+    assignment.reset(new, arrays["count"][new], Limits(-free, free, np.zeros(len(new))))
     assignment.of_row[:] = leaf_of[number[head[old_leaves]]][old_of_row]
     leaves = tree.leaves.of_steps(len(stays), new, np.zeros(len(new)))
     return replace(tree, **arrays, leaves=leaves, sets=sets), stays[new]

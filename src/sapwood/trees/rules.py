@@ -16,7 +16,7 @@ from sapwood.trees.growth import Grower
 class Rules:
     """A leaf's value is its Newton step, -G / (H + l2), shaped by the rules.
 
-    `max_step` bounds leaf values while splits are sought; `last_step` only in the end: it belongs to the loss.
+    `max_step` bounds leaf values while splits are sought; `max_final_step` only in the end: it belongs to the loss.
     """
 
     min_samples_leaf: int = 20
@@ -25,7 +25,7 @@ class Rules:
     l1: float = 0.0
     l2: float = 0.0
     max_step: float = math.inf
-    last_step: float = math.inf
+    max_final_step: float = math.inf
     path_smooth: float = 0.0
     score_noise: float = 0.0
     extra_trees: bool = False
@@ -55,7 +55,7 @@ class Rules:
         )
         grower.constrain(constraints)
 
-    def of_tree(self, form: HistogramFormat) -> kernels.SplitRules:
+    def for_tree(self, form: HistogramFormat) -> kernels.SplitRules:
         """The rules of one tree, in the units of its histograms."""
         return kernels.SplitRules(
             l2=self.l2,
@@ -67,15 +67,15 @@ class Rules:
             gradient_unit=form.gradient_unit,
         )
 
-    def allows(self, sums: tuple[np.ndarray, np.ndarray, np.ndarray], scale: GradientScale) -> np.ndarray:
+    def allows_leaves(self, sums: tuple[np.ndarray, np.ndarray, np.ndarray], scale: GradientScale) -> np.ndarray:
         """Whether nodes with these exact sums may be leaves."""
         _, hessian, count = sums
         return (count >= self.min_samples_leaf) & (hessian / (scale.hessian or 1.0) >= self.min_hessian)
 
-    def leaf_steps(self, sums: tuple[np.ndarray, np.ndarray, np.ndarray], records: FixedGradients, limits: Limits) -> np.ndarray:
+    def leaf_steps(self, sums: tuple[np.ndarray, np.ndarray, np.ndarray], gradients: FixedGradients, limits: Limits) -> np.ndarray:
         """(n_leaves,) float64: the values of leaves with these exact sums of gradients, hessians and rows."""
         gradient, hessian, count = sums
-        scale = records.scale
+        scale = gradients.scale
         steps = self.newton_steps(gradient / scale.gradient, hessian / (scale.hessian or 1.0))
         return self.shape_steps(steps, count, limits)
 
@@ -89,7 +89,7 @@ class Rules:
 
     def shape_steps(self, steps: np.ndarray, count: np.ndarray, limits: Limits) -> np.ndarray:
         """Steps as the rules and the leaves' limits allow them."""
-        most = min(self.max_step, self.last_step)
+        most = min(self.max_step, self.max_final_step)
         steps = np.minimum(np.maximum(steps, -most), most)
         if self.path_smooth:
             weight = count / self.path_smooth

@@ -39,7 +39,7 @@ class LightGbm(Exporter):
         forest, n = self.forest, self.forest.n_outputs
         objective = None if self.raw else self._objective()
         trees = [
-            _tree(number, tree.turned, self.leaf_values(tree)[:, 0])
+            _tree(number, tree.with_missing_right, self.leaf_values(tree)[:, 0])
             for number, (_, tree) in enumerate(forest.single_output(base_score=True))
         ]
         head = {
@@ -80,7 +80,7 @@ class LightGbm(Exporter):
         """Values of a column: codes, or the range of the thresholds."""
         if self.forest.schema.kind(column).is_category:
             return ":".join(map(str, range(-1, self.forest.n_levels(column))))
-        cuts = self.forest.model.binning.of(column)
+        cuts = self.forest.model.binning.cuts_of(column)
         cuts = cuts[np.isfinite(cuts)]
         return f"[{cuts[0]!s}:{cuts[-1]!s}]" if len(cuts) else "none"
 

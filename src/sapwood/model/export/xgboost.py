@@ -87,7 +87,7 @@ class XGBoost(Exporter):
 
     def _tree(self, number: int, tree: ColumnTree) -> dict[str, Any]:
         """Of a category, what no set names goes left: the children of its splits change places, and the set has what went left here."""
-        tree = tree.turned
+        tree = tree.with_missing_right
         swap = np.array([node in tree.levels for node in range(len(tree.column))])
         tree = _side_by_side(replace(tree, left=np.where(swap, tree.right, tree.left), right=np.where(swap, tree.left, tree.right)))
         n, leaf, left, right = len(tree.column), tree.is_leaf, tree.left, tree.right

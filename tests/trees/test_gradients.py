@@ -36,12 +36,12 @@ class TestScale:
         assert gradient * scale.gradient <= kernels.MAX_GRADIENT
         assert hessian * scale.hessian <= kernels.MAX_HESSIAN
         assert not scale.constant_hessian
-        assert scale.record_size == 8
+        assert scale.bytes_per_row == 8
 
     def test_constant_hessian(self):
         scale = GradientScale.covering(3.0, 1.0, constant_hessian=True)
         assert scale.constant_hessian
-        assert scale.record_size == 4
+        assert scale.bytes_per_row == 4
         assert scale.gradient == power_of_two(kernels.MAX_GRADIENT, 3.0)
 
 
@@ -64,11 +64,11 @@ class TestFormat:
     @pytest.mark.parametrize("constant_hessian", [False, True])
     @given(data=st.data())
     def test_sums_fit_their_words(self, constant_hessian, data):
-        records = data.draw(record_lists(constant_hessian))
-        form = records.format()
-        n = records.n_total
+        gradients = data.draw(record_lists(constant_hessian))
+        form = gradients.histogram_format()
+        n = gradients.n_total
         assert n < 1 << form.count_bits
-        gradient, _, hessian = records.sums
+        gradient, _, hessian = gradients.sums
         if form.mode == NARROW:
             gradient, hessian = n * 16383, n * 8191
         else:
@@ -81,8 +81,8 @@ class TestFormat:
     @pytest.mark.parametrize("constant_hessian", [False, True])
     @given(data=st.data())
     def test_units_are_what_a_step_is_worth(self, constant_hessian, data):
-        records = data.draw(record_lists(constant_hessian))
-        form, scale = records.format(), records.scale
+        gradients = data.draw(record_lists(constant_hessian))
+        form, scale = gradients.histogram_format(), gradients.scale
         if form.mode == NARROW:
             assert form.gradient_unit * scale.gradient == 2.0**16
             assert form.hessian_unit * scale.hessian == 2.0**18
@@ -95,10 +95,10 @@ class TestFormat:
     @pytest.mark.parametrize("constant_hessian", [False, True])
     @given(data=st.data())
     def test_no_bit_is_dropped_without_need(self, constant_hessian, data):
-        records = data.draw(record_lists(constant_hessian))
-        form = records.format()
+        gradients = data.draw(record_lists(constant_hessian))
+        form = gradients.histogram_format()
         assume(form.mode != NARROW)
-        gradient, _, hessian = records.sums
+        gradient, _, hessian = gradients.sums
         beside_the_count = min(EXACT_BITS, 62 - form.count_bits)
         room = {"gradient": beside_the_count if form.mode == SINGLE else EXACT_BITS, "hessian": beside_the_count}
         if form.gradient_shift:
@@ -108,7 +108,7 @@ class TestFormat:
 
     def format(self, n_rows, gradient_share, hessian_share):
         sums = int(n_rows * kernels.MAX_GRADIENT * gradient_share), 0, int(n_rows * kernels.MAX_HESSIAN * hessian_share)
-        return FixedGradients(np.empty(0, dtype=np.uint8), n_rows, GradientScale(1.0, 1.0), sums).format()
+        return FixedGradients(np.empty(0, dtype=np.uint8), n_rows, GradientScale(1.0, 1.0), sums).histogram_format()
 
     def test_many_steady_rows_are_narrow(self):
         assert self.format(NARROW_ROWS, 0.1, 0.1).mode == NARROW
@@ -120,4 +120,4 @@ class TestFormat:
         assert self.format(NARROW_ROWS, 0.1, light).mode == WIDE
 
     def test_one_hessian_for_all_is_single(self):
-        assert FixedGradients(np.empty(0, dtype=np.uint8), 5, GradientScale(1.0, 0.0), (7, 7, 0)).format().mode == SINGLE
+        assert FixedGradients(np.empty(0, dtype=np.uint8), 5, GradientScale(1.0, 0.0), (7, 7, 0)).histogram_format().mode == SINGLE

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from sapwood.trees.features import AtMost, FeaturePolicy, Groups
+from sapwood.trees.features import FeaturePolicy, InteractionGroups, InteractionOrder
 
 
 class Splits:
@@ -71,22 +71,22 @@ def test_every_feature_has_the_same_chance():
 
 class TestInteractions:
     def test_none_may_interact(self):
-        interactions = AtMost(1)
+        interactions = InteractionOrder(1)
         assert interactions.root(4).all()
         assert interactions.below(frozenset({2}), 4).tolist() == [False, False, True, False]
 
     def test_pairs(self):
-        interactions = AtMost(2)
+        interactions = InteractionOrder(2)
         assert interactions.below(frozenset({2}), 4).all()
         assert interactions.below(frozenset({0, 2}), 4).tolist() == [True, False, True, False]
 
     def test_groups_and_the_rest(self):
-        interactions = Groups([frozenset({0, 1}), frozenset({1, 2})], 5)
+        interactions = InteractionGroups([frozenset({0, 1}), frozenset({1, 2})], 5)
         assert interactions.below(frozenset({1}), 5).tolist() == [True, True, True, False, False]
         assert interactions.below(frozenset({0}), 5).tolist() == [True, True, False, False, False]
         assert interactions.below(frozenset({4}), 5).tolist() == [False, False, False, True, True]
 
     def test_a_draw_is_among_those_that_may_interact(self):
-        allowed = grow(FeaturePolicy(6, by_node=0.5, interactions=Groups([frozenset({0, 1})], 6)), 1)
+        allowed = grow(FeaturePolicy(6, by_node=0.5, interactions=InteractionGroups([frozenset({0, 1})], 6)), 1)
         assert (allowed[1:, 2:] == 0).all()
         assert (allowed[1:].sum(axis=1) == 1).all()
