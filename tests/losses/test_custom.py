@@ -163,8 +163,8 @@ def test_a_constructor_of_its_own_need_not_know_of_ours():
     [
         (lambda y, raw: (raw - y, -np.ones_like(raw)), "negative hessian, -1 in row 0"),
         (lambda y, raw: (raw - y, np.where(y == y[5], -0.5, 1.0)), "negative hessian, -0.5 in row 5"),
-        (lambda y, raw: (raw[:3], raw), r"a gradient of shape \(3,\), expected \(400,\)"),
-        (lambda y, raw: (raw, 1.0), r"a hessian of shape \(\), expected \(400,\)"),
+        (lambda y, raw: (raw[:3], raw), r"a gradient of shape \(3,\); expected the shape of raw, \(400,\)"),
+        (lambda y, raw: (raw, 1.0), r"a hessian of shape \(\); expected the shape of raw, \(400,\)"),
     ],
 )
 def test_what_a_function_gave_is_checked(function, message):
@@ -179,7 +179,7 @@ def test_gradients_that_are_not_numbers_are_an_error(broken):
         parts[broken][7] = np.nan
         return parts
 
-    with pytest.raises(FloatingPointError, match="no finite gradient"):
+    with pytest.raises(FloatingPointError, match="are not finite"):
         regressor(loss=function).fit(X, Y)
 
 
@@ -230,12 +230,12 @@ class TestNames:
 
     @pytest.mark.parametrize("name", ["huber", "auto", "custom"])
     def test_names_that_are_taken(self, name):
-        with pytest.raises(ValueError, match=f"'{name}' is the name of a loss that is built in"):
+        with pytest.raises(ValueError, match=f"name='{name}' is the name of a built-in loss"):
             register_loss(name, Squared)
 
     @pytest.mark.parametrize("name", ["", "two words", "ä", "x" * 65, None])
     def test_names_that_are_none(self, name):
-        with pytest.raises(ValueError, match="must be a word"):
+        with pytest.raises(ValueError, match="name must be at most 64 letters"):
             register_loss(name, Squared)
 
     def test_what_is_no_loss(self):
@@ -297,7 +297,7 @@ class TestCheckLoss:
             raw -= y
             return raw, np.ones_like(raw)
 
-        with pytest.raises(ValueError, match="it changes y or raw"):
+        with pytest.raises(ValueError, match="it modifies y or raw"):
             check_loss(function)
 
     def test_targets_that_the_loss_refuses(self):
@@ -308,7 +308,7 @@ class TestCheckLoss:
             def check_targets(self, y):
                 raise ValueError("never")
 
-        with pytest.raises(ValueError, match="Picky refuses all targets tried: give check_loss some as y"):
+        with pytest.raises(ValueError, match="Picky.check_targets rejected all random targets; pass valid ones"):
             check_loss(Picky())
 
 

@@ -213,7 +213,7 @@ class TestErrors:
         compute = lambda y, execution: list(Wrong().fixed_gradients(y, np.zeros((1, len(y))), None, execution))  # noqa: E731
         kind, message = self.raised(n, lambda execution: compute(y[self.at(execution, N)], execution))
         assert kind is ValueError
-        assert f"gave a negative hessian, -2.5 in row {N - 5}:" in message
+        assert f"returned a negative hessian, -2.5 in row {N - 5}:" in message
         with pytest.raises(ValueError) as alone:
             compute(y, SERIAL)
         assert str(alone.value) == message
@@ -249,7 +249,7 @@ class TestErrors:
             ("poisson", -1.0, "loss='poisson' requires non-negative y"),
             ("tweedie", -1.0, "loss='tweedie' requires non-negative y"),
             ("gamma", 0.0, "loss='gamma' requires strictly positive y"),
-            ("mape", 0.0, "requires y other than zero"),
+            ("mape", 0.0, "requires non-zero y"),
             ("log_loss", 2.0, "requires y in"),
         ],
     )
@@ -278,6 +278,6 @@ class TestErrors:
         several = MultiOutputLoss([LOSSES["poisson"](), LOSSES["poisson"]()])
         assert "no target in column 1" in self.raised(n, check)[1]
         y[-1, 1] = 0.0
-        assert "(rows that have a target in column 1)" in self.raised(n, check)[1]
+        assert "(row among those with a target in column 1)" in self.raised(n, check)[1]
         y[-2, 1] = 1.0
         run(n, check)

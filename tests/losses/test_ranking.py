@@ -33,7 +33,7 @@ class TestEveryLoss:
         assert RANKING[name].name == name
 
     def test_needs_queries(self, name):
-        with pytest.raises(ValueError, match=f"loss='{name}' needs to know the queries"):
+        with pytest.raises(ValueError, match=f"loss='{name}' requires the queries"):
             RANKING[name]().bind(None)
 
     def test_a_step_against_the_gradient_lowers_the_loss(self, name):

@@ -28,8 +28,8 @@ def grow(policy, key, n_splits=30, workspace=None):
 )
 def test_a_share_of_the_features_for_each_node(n_features, share, n_chosen):
     policy = FeaturePolicy(n_features, by_node=share)
-    assert policy.chooses == (n_chosen < n_features)
-    if policy.chooses:
+    assert policy.is_restricted == (n_chosen < n_features)
+    if policy.is_restricted:
         allowed = grow(policy, 7)
         assert allowed.dtype == np.uint8
         assert (allowed.sum(axis=1) == n_chosen).all()

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sapwood.estimators.fit_result import FitResult
 from sapwood.estimators.values import NotData, Unsaved, describe, from_data, to_data
-from sapwood.losses.registry import REGISTERED, is_name
+from sapwood.losses.registry import REGISTERED, is_valid_name
 from sapwood.model import Model, ModelFormatError, disk, file
 from sapwood.params import resolve
 from sapwood.params.table import Parameter, changed, constraints, is_stored
@@ -261,7 +261,7 @@ def _check(values: dict[str, Any], known: dict[str, Parameter], name: str) -> No
     """As `fit` would, so that nothing stands where predictions need something else."""
     checked = {key: value for key, value in changed(known, values).items() if not isinstance(value, Unsaved)}
     loss = checked.get("loss")
-    if isinstance(loss, str) and is_name(loss):  # it may be registered elsewhere
+    if isinstance(loss, str) and is_valid_name(loss):  # it may be registered elsewhere
         del checked["loss"]
     validate_parameter_constraints(constraints(known), checked, name)
     resolve.missing_values(values.get("missing"))

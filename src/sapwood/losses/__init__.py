@@ -1,4 +1,4 @@
-"""(y, raw) -> gradients. A loss is a page of mathematics; `LOSSES` is the table of them."""
+"""Losses: gradients, hessians, base score and link of each. `LOSSES` is the table."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ REGRESSION: dict[str, type[Loss]] = {
     "cox": Cox,
     "aft": AcceleratedFailureTime,
 }
-# What a classifier's names mean for two classes, and for more.
+# Losses of a classifier with two classes, and with more than two.
 BINARY: dict[str, type[Loss]] = {"log_loss": LogLoss, "focal": Focal}
 MULTICLASS: dict[str, type[Loss]] = {"log_loss": MultinomialLogLoss, "focal": MultinomialFocal}
 RANKING: dict[str, type[RankingLoss]] = {"lambdamart": LambdaMart, "pairwise": Pairwise, "xendcg": ListwiseNdcg}
-SOFT_LABELS: dict[str, type[Loss]] = {"log_loss": SoftLabelLogLoss}  # of more than two classes
+SOFT_LABELS: dict[str, type[Loss]] = {"log_loss": SoftLabelLogLoss}  # more than two classes
 LOSSES = REGRESSION | RANKING | {loss.name: loss for table in (BINARY, MULTICLASS, SOFT_LABELS) for loss in table.values()}
 
-# Names that earlier versions of scikit-learn used.
+# Names in earlier versions of scikit-learn.
 DEPRECATED_NAMES = {
     "least_squares": "squared_error",
     "least_absolute_deviation": "absolute_error",

@@ -4,9 +4,9 @@ from sapwood.losses.quantile import QuantileLoss
 
 
 class AbsoluteError(QuantileLoss):
-    """loss = |raw - y|; gradient = sign(raw - y); the best step of a leaf is the median of its residuals.
+    """Absolute error. loss = |raw - y|; gradient = sign(raw - y); a leaf value is the median of the residuals.
 
-    There is no second derivative: a one stands in for it.
+    The second derivative is zero, so the hessian is set to 1.
     """
 
     name = "absolute_error"

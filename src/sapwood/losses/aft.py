@@ -9,68 +9,70 @@ from sapwood.data.survival import time_bounds
 from sapwood.losses.base import Loss
 from sapwood.runtime.execution import SERIAL, Execution
 
-NARROW = 1e-4  # intervals of z that are a point, to all intents and purposes
+NARROW = 1e-4  # intervals of z below this width are treated as points
 LOG_ROOT_TWO_PI = 0.91893853320467274
 
 
 class Normal:
-    """Of z: the logarithms of density, of the chance to be below and to be above, and the slope of the first."""
+    """Standard normal distribution: logarithms of density, CDF and survival function; derivatives of the log density."""
 
-    far: float = 1e4  # beyond, z counts as this
+    max_z: float = 1e4  # |z| is clipped to this
 
-    def log_density(self, z: np.ndarray) -> np.ndarray:
+    def log_pdf(self, z: np.ndarray) -> np.ndarray:
         return -z * z / 2 - LOG_ROOT_TWO_PI
 
-    def log_below(self, z: np.ndarray) -> np.ndarray:
+    def log_cdf(self, z: np.ndarray) -> np.ndarray:
         return log_ndtr(z)
 
-    def log_above(self, z: np.ndarray) -> np.ndarray:
+    def log_sf(self, z: np.ndarray) -> np.ndarray:
         return log_ndtr(-z)
 
-    def slope(self, z: np.ndarray) -> np.ndarray:
+    def log_pdf_slope(self, z: np.ndarray) -> np.ndarray:
         return -z
 
-    def curve(self, z: np.ndarray) -> np.ndarray:
+    def log_pdf_curvature(self, z: np.ndarray) -> np.ndarray:
         return np.full_like(z, -1.0)
 
 
 class Logistic(Normal):
-    far: float = 600.0
+    """Standard logistic distribution."""
 
-    def log_density(self, z: np.ndarray) -> np.ndarray:
+    max_z: float = 600.0
+
+    def log_pdf(self, z: np.ndarray) -> np.ndarray:
         return log_expit(z) + log_expit(-z)
 
-    def log_below(self, z: np.ndarray) -> np.ndarray:
+    def log_cdf(self, z: np.ndarray) -> np.ndarray:
         return log_expit(z)
 
-    def log_above(self, z: np.ndarray) -> np.ndarray:
+    def log_sf(self, z: np.ndarray) -> np.ndarray:
         return log_expit(-z)
 
-    def slope(self, z: np.ndarray) -> np.ndarray:
+    def log_pdf_slope(self, z: np.ndarray) -> np.ndarray:
         return -np.tanh(z / 2)
 
-    def curve(self, z: np.ndarray) -> np.ndarray:
-        return -2 * np.exp(self.log_density(z))
+    def log_pdf_curvature(self, z: np.ndarray) -> np.ndarray:
+        return -2 * np.exp(self.log_pdf(z))
 
 
 class Extreme(Normal):
-    """The smallest of many: P(z above x) = exp(-exp(x))."""
+    """Standard extreme value distribution of minima: P(z > x) = exp(-exp(x))."""
 
-    far: float = 50.0
+    max_z: float = 50.0
 
-    def log_density(self, z: np.ndarray) -> np.ndarray:
+    def log_pdf(self, z: np.ndarray) -> np.ndarray:
         return z - np.exp(z)
 
-    def log_below(self, z: np.ndarray) -> np.ndarray:
+    def log_cdf(self, z: np.ndarray) -> np.ndarray:
         return np.log(-np.expm1(-np.exp(z)))
 
-    def log_above(self, z: np.ndarray) -> np.ndarray:
+    def log_sf(self, z: np.ndarray) -> np.ndarray:
         return -np.exp(z)
 
-    def slope(self, z: np.ndarray) -> np.ndarray:
+    def log_pdf_slope(self, z: np.ndarray) -> np.ndarray:
         return 1 - np.exp(z)
 
-    def curve(self, z: np.ndarray) -> np.ndarray:
+    def log_pdf_curvature(self, z: np.ndarray) -> np.ndarray:
         return -np.exp(z)
 
 
@@ -78,10 +80,11 @@ DISTRIBUTIONS: dict[str, type[Normal]] = {"normal": Normal, "logistic": Logistic
 
 
 class AcceleratedFailureTime(Loss):
-    """Times until an event, known or between two bounds: log(time) = raw + sigma * z, z of a distribution with density f.
+    """Accelerated failure time: log(time) = raw + sigma * z, where z has a distribution with density f.
 
-    y is (lower, upper), z = (log(y) - raw) / sigma. Where both are equal: loss = -log(f(z) / (sigma * y)). Else P is the chance of z to lie
-    between: loss = -log(P), by z: gradient = (f(l) - f(u)) / P, hessian = gradient^2 + (f'(l) - f'(u)) / P.
+    y is (lower, upper), the bounds of the event time; z = (log(y) - raw) / sigma. For an observed time (lower = upper),
+    loss = -log(f(z) / (sigma * y)). For a censored time, with z between l and u, P = P(l < z < u) and loss = -log(P). The derivatives of
+    log(P) by the shift of z are gradient = (f(l) - f(u)) / P and hessian = gradient^2 + (f'(l) - f'(u)) / P.
     """
 
     aft_distribution: str
@@ -102,9 +105,9 @@ class AcceleratedFailureTime(Loss):
     def check_targets(self, y: np.ndarray) -> None:
         lower, upper = y.T
         for wrong, what in (
-            (lower > upper, "lower bounds up to the upper ones"),
-            (upper <= 0, "upper bounds above 0"),
-            (lower < 0, "times from 0 on"),
+            (lower > upper, "lower bounds that are at most the upper bounds"),
+            (upper <= 0, "positive upper bounds"),
+            (lower < 0, "non-negative times"),
         ):
             if wrong.any():
                 row = int(np.argmax(wrong))
@@ -117,40 +120,42 @@ class AcceleratedFailureTime(Loss):
         return np.stack([y[:, 0], (y[:, 0] == y[:, 1]).astype(np.float64)])
 
     def loss(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
-        distribution, lower, upper, known = self._standard(y, raw)
+        distribution, lower, upper, observed = self._standard(y, raw)
         middle = lower / 2 + upper / 2
-        point = np.log(self.aft_sigma) + np.log(np.where(known, y[:, 1], 1.0)) - distribution.log_density(middle)
-        return np.where(known, point, -self._log_chance(distribution, lower, upper, known))
+        point = np.log(self.aft_sigma) + np.log(np.where(observed, y[:, 1], 1.0)) - distribution.log_pdf(middle)
+        return np.where(observed, point, -self._log_probability(distribution, lower, upper, observed))
 
     def gradients(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         distribution, lower, upper, _ = self._standard(y, raw)
         middle = lower / 2 + upper / 2
         narrow = upper - lower < NARROW
-        log_chance = self._log_chance(distribution, lower, upper, narrow)
-        at_lower = np.exp(np.minimum(distribution.log_density(lower) - log_chance, 700.0))
-        at_upper = np.exp(np.minimum(distribution.log_density(upper) - log_chance, 700.0))
+        log_probability = self._log_probability(distribution, lower, upper, narrow)
+        at_lower = np.exp(np.minimum(distribution.log_pdf(lower) - log_probability, 700.0))
+        at_upper = np.exp(np.minimum(distribution.log_pdf(upper) - log_probability, 700.0))
         first = at_lower - at_upper
-        second = first * first + at_lower * distribution.slope(lower) - at_upper * distribution.slope(upper)
-        first = np.where(narrow, -distribution.slope(middle), first)
-        second = np.where(narrow, -distribution.curve(middle), second)
+        second = first * first + at_lower * distribution.log_pdf_slope(lower) - at_upper * distribution.log_pdf_slope(upper)
+        first = np.where(narrow, -distribution.log_pdf_slope(middle), first)
+        second = np.where(narrow, -distribution.log_pdf_curvature(middle), second)
         return -first / self.aft_sigma, np.maximum(second, 0.0) / self.aft_sigma**2
 
     def _standard(self, y: np.ndarray, raw: np.ndarray) -> tuple[Normal, np.ndarray, np.ndarray, np.ndarray]:
-        """The distribution, the bounds of z, and whether y is known."""
+        """Return the distribution, the lower and upper bounds of z, and whether the time is observed."""
         distribution = DISTRIBUTIONS[self.aft_distribution]()
         with np.errstate(divide="ignore"):
             z = (np.log(y) - raw[:, None]) / self.aft_sigma
-        lower, upper = np.clip(z, -distribution.far, distribution.far).T
+        lower, upper = np.clip(z, -distribution.max_z, distribution.max_z).T
         return distribution, lower, upper, y[:, 0] == y[:, 1]
 
-    def _log_chance(self, distribution: Normal, lower: np.ndarray, upper: np.ndarray, narrow: np.ndarray) -> np.ndarray:
-        """log P(lower < z < upper), from the side where it has more digits; zero where it is not asked for."""
+    def _log_probability(self, distribution: Normal, lower: np.ndarray, upper: np.ndarray, narrow: np.ndarray) -> np.ndarray:
+        """Return log P(lower < z < upper), computed from the tail with less rounding error; 0 where `narrow`."""
         upper = np.where(narrow, lower + 1.0, upper)
-        above, beyond = distribution.log_above(lower), distribution.log_above(upper)
-        below, before = distribution.log_below(upper), distribution.log_below(lower)
+        sf_lower, sf_upper = distribution.log_sf(lower), distribution.log_sf(upper)
+        cdf_upper, cdf_lower = distribution.log_cdf(upper), distribution.log_cdf(lower)
         wide = np.maximum(upper - lower, NARROW)
         with np.errstate(divide="ignore", invalid="ignore"):
-            chance = np.where(lower > 0, above + np.log(-np.expm1(beyond - above)), below + np.log(-np.expm1(before - below)))
-        # Where both bounds are as far as can be, or digits have run out: density times width.
-        point = distribution.log_density(lower / 2 + upper / 2) + np.log(wide)
-        return np.where(narrow, 0.0, np.where(np.isfinite(chance), chance, point))
+            log_p = np.where(
+                lower > 0, sf_lower + np.log(-np.expm1(sf_upper - sf_lower)), cdf_upper + np.log(-np.expm1(cdf_lower - cdf_upper))
+            )
+        # If the difference underflows: density times width.
+        point = distribution.log_pdf(lower / 2 + upper / 2) + np.log(wide)
+        return np.where(narrow, 0.0, np.where(np.isfinite(log_p), log_p, point))

@@ -1,4 +1,4 @@
-"""Whether a loss's derivatives are what they say."""
+"""Check of the derivatives of a loss."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from sapwood.losses import LOSSES, Loss
 from sapwood.losses.registry import find_loss
 
 N_ROWS = 60
-TOLERANCE = 1e-4  # relative; of a numerical derivative that is far better
+TOLERANCE = 1e-4  # relative; the error of the numerical derivatives is much smaller
 STEP = 1e-5
-KINK = 1e-2  # rows so near to their target are moved away: an absolute value has no derivative at zero
+KINK = 1e-2  # raw predictions this close to the target are moved away: |raw - y| has no derivative at 0
 
 
 def check_loss(loss: Any, y: Any = None, raw: Any = None) -> None:
-    """Compare a loss's gradient and hessian with numerical derivatives, and say what is wrong.
+    """Compare the gradient and hessian of a loss with numerical derivatives.
 
     Parameters
     ----------
     loss : Loss, its class, a name, or a function (y, raw) -> (gradient, hessian)
-        Of a function only the hessian can be checked, as the derivative of the gradient.
+        Loss to check. For a function only the hessian is checked, as the derivative of the gradient.
     y : array of shape (n_rows,), optional
-        Targets that the loss has a meaning for; found by trying if not given.
+        Targets that are valid for the loss. None: random targets that `check_targets` accepts.
     raw : array of shape (n_rows,) or (n_rows, n_outputs), optional
-        Raw predictions to look at; some from -3 to 3 if not given.
+        Raw predictions. None: random numbers from -3 to 3.
 
     Raises
     ------
     ValueError
-        If something is wrong; the message says which part, in which row, and by how much.
+        If a derivative is wrong. The message contains the derivative, the row, and the expected value.
 
     Examples
     --------
@@ -58,13 +58,13 @@ def check_loss(loss: Any, y: Any = None, raw: Any = None) -> None:
         raise ValueError(f"raw has shape {at.shape}, expected {shape}")
     if raw is None and made.n_outputs == 1 and targets.ndim == 1:
         at[np.abs(at - targets) < KINK] += 2 * KINK
-    wrong = list(_wrong(made, targets, at))
-    if wrong:
-        raise ValueError("\n".join(f"{title}: {line}" for line in wrong))
+    errors = _errors(made, targets, at)
+    if errors:
+        raise ValueError("\n".join(f"{title}: {line}" for line in errors))
 
 
 def _targets(loss: Loss) -> np.ndarray:
-    """Targets that the loss does not refuse."""
+    """Return random targets that the loss accepts."""
     rng = np.random.default_rng(1)
     kinds = {
         "softmax": [rng.integers(0, loss.n_outputs, N_ROWS).astype(np.float64), rng.dirichlet(np.ones(loss.n_outputs), N_ROWS)],
@@ -79,11 +79,12 @@ def _targets(loss: Loss) -> np.ndarray:
         except ValueError:
             continue
         return y
-    raise ValueError(f"{type(loss).__name__} refuses all targets tried: give check_loss some as y")
+    raise ValueError(f"{type(loss).__name__}.check_targets rejected all random targets; pass valid ones: check_loss(loss, y=...)")
 
 
-def _wrong(loss: Loss, y: np.ndarray, raw: np.ndarray) -> list[str]:
-    wrong = []
+def _errors(loss: Loss, y: np.ndarray, raw: np.ndarray) -> list[str]:
+    """Return a description of each error."""
+    errors = []
     before = y.copy(), raw.copy()
     gradient, hessian = (np.asarray(part, dtype=np.float64) for part in loss.gradients(y, raw))
     for part, name in ((gradient, "gradient"), (hessian, "hessian")):
@@ -92,27 +93,27 @@ def _wrong(loss: Loss, y: np.ndarray, raw: np.ndarray) -> list[str]:
     if loss.has_loss_values and np.shape(loss.loss(y, raw)) != y.shape[:1]:
         return [f"the loss has shape {np.shape(loss.loss(y, raw))}, expected {y.shape[:1]}: one value a row"]
     if not (np.array_equal(before[0], y) and np.array_equal(before[1], raw)):
-        return ["it changes y or raw, which belong to the caller"]
+        return ["it modifies y or raw, which must not be changed"]
     places = _places(y, raw)
     if loss.has_loss_values:
         slope = _numerical(lambda at: float(np.sum(loss.loss(y, at))), raw)
-        wrong += _compare("gradient", gradient, slope, "the slope of the loss", places)
+        errors += _compare("gradient", gradient, slope, "the slope of the loss", places)
     if loss.exact_hessian or not loss.has_loss_values:
-        curve = _numerical(lambda at: np.asarray(loss.gradients(y, at)[0], dtype=np.float64), raw)
-        wrong += _compare("hessian", hessian, curve, "the slope of the gradient", places)
+        second = _numerical(lambda at: np.asarray(loss.gradients(y, at)[0], dtype=np.float64), raw)
+        errors += _compare("hessian", hessian, second, "the slope of the gradient", places)
     if (hessian < 0).any():
         at = np.unravel_index(int(np.argmin(hessian)), hessian.shape)
-        wrong.append(
+        errors.append(
             f"the hessian is negative in {(hessian < 0).sum()} rows, most in {places(at)}: it is {hessian[at]:g}; "
-            "where the loss is not convex, let something positive stand in (and set exact_hessian = False)"
+            "where the loss is not convex, return a positive approximation (and set exact_hessian = False)"
         )
-    for far in (-50.0, 50.0):
-        parts = [np.asarray(part) for part in loss.gradients(y, np.full_like(raw, far))]
+    for extreme in (-50.0, 50.0):
+        parts = [np.asarray(part) for part in loss.gradients(y, np.full_like(raw, extreme))]
         for part, name in zip(parts, ("gradient", "hessian"), strict=True):
             if not np.isfinite(part).all():
                 at = np.unravel_index(int(np.argmax(~np.isfinite(part))), part.shape)
-                wrong.append(f"the {name} is not finite at raw={far:g}: it is {part[at]} in row {at[0]}")
-    return wrong
+                errors.append(f"the {name} is not finite at raw={extreme:g}: it is {part[at]} in row {at[0]}")
+    return errors
 
 
 def _places(y: np.ndarray, raw: np.ndarray) -> Callable[[tuple[Any, ...]], str]:
@@ -125,7 +126,10 @@ def _places(y: np.ndarray, raw: np.ndarray) -> Callable[[tuple[Any, ...]], str]:
 
 
 def _numerical(function: Callable[[np.ndarray], Any], raw: np.ndarray) -> np.ndarray:
-    """The derivative by each raw prediction: of a number, or of that entry of an array. One at a time, as rows may know of each other."""
+    """Return the derivative of a number, or of the same entry of an array, by each raw prediction.
+
+    One raw prediction is changed at a time, since the loss of a row may depend on other rows.
+    """
     out = np.empty_like(raw)
     for at in np.ndindex(raw.shape):
         step = np.zeros_like(raw)

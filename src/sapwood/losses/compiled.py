@@ -1,4 +1,4 @@
-"""Losses whose loops over rows are compiled."""
+"""Losses with compiled loops over rows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sapwood.trees.gradients import FixedGradients, GradientScale
 
 
 class CompiledLoss(Loss):
-    """A loss of one output with a kernel.
+    """Loss of one output that is computed by a kernel.
 
     Attributes
     ----------
-    kind : the number of the kernel
-    parameter : the kernel's parameter, for losses that have one
-    base_score_is_mean : whether the constant with the least loss stands for the mean of the targets
+    kind : number of the loss in the kernels
+    parameter : parameter of the kernel; 0 for losses without one
+    base_score_is_mean : whether the base score is the link function of the mean target
     """
 
     kind: ClassVar[int]
@@ -38,14 +38,14 @@ class CompiledLoss(Loss):
         return gradients[0], hessians[0]
 
     def base_score(self, y: np.ndarray, weight: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
-        return self.guess(y, weight, execution) if self.base_score_is_mean else super().base_score(y, weight, execution)
+        return self.initial_guess(y, weight, execution) if self.base_score_is_mean else super().base_score(y, weight, execution)
 
     def fixed_gradients(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution, headroom: float = 1.0
     ) -> Iterator[FixedGradients]:
         single = self.constant_hessian and weight is None
         scale = GradientScale.covering(*self._extent(y, raw[0], weight, execution), constant_hessian=single, headroom=headroom)
-        data = self._memory(1, len(y) * scale.bytes_per_row)[0]
+        data = self._buffer(1, len(y) * scale.bytes_per_row)[0]
         sums = kernels.loss_records(
             self.kind, y, raw[0], weight, target=scale.destination(data), n_threads=execution.n_threads, parameter=self.parameter
         )
@@ -56,7 +56,7 @@ class CompiledLoss(Loss):
             most = largest_weight(weight, execution)
             return self.bounds[0] * most, self.bounds[1] * most
         extent = kernels.loss_extent(self.kind, y, raw, weight, execution.n_threads, self.parameter)
-        return self._finite(execution.max(np.array(extent)).tolist())
+        return self._check_finite(execution.max(np.array(extent)).tolist())
 
     def weighted_gradients(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution

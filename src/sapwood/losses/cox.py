@@ -11,18 +11,18 @@ from sapwood.losses.base import Loss
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL, Execution
 
-LEAST_SUM = 2.0**-80  # of hazards: where all at risk are so much less so than others, sums have no digits left
+MIN_HAZARD_SUM = 2.0**-80  # smaller sums of relative hazards have no significant digits
 
 
 @dataclass(frozen=True)
 class RiskSets:
-    """Rows of all partitions by time: those at risk at a time are all that were seen until then or longer."""
+    """Rows of all partitions, sorted by time. A row is at risk at all times up to its own."""
 
-    y: np.ndarray  # of this partition
-    own: slice  # where the rows of this partition are among all
-    order: np.ndarray  # (n_rows,) the rows, latest first
-    last: np.ndarray  # (n_times,) the last place of each time in that order, latest first
-    group: np.ndarray  # (n_rows,) the number of each row's time, latest first
+    y: np.ndarray  # targets of this partition
+    own: slice  # rows of this partition among those of all
+    order: np.ndarray  # (n_rows,) rows, latest time first
+    last: np.ndarray  # (n_times,) last position of each time in `order`
+    group: np.ndarray  # (n_rows,) index of the row's time, latest time first
     event: np.ndarray  # (n_rows,) bool
 
     @classmethod
@@ -33,9 +33,9 @@ class RiskSets:
         return cls(y, own, order, np.cumsum(np.bincount(group, minlength=len(times))) - 1, group, ~np.signbit(of_all))
 
     def sums(self, values: np.ndarray, at_risk: bool) -> np.ndarray:
-        """(n_times,) the sums of values, from 0 to 1, over all at risk at each time, or over the rows of that time.
+        """Return (n_times,) sums of values from 0 to 1, over the rows at risk at each time or over the rows of that time.
 
-        They are sums of integers, in two parts, so that the order leaves no trace.
+        Values are split into two integers each and summed exactly, so the result does not depend on the order.
         """
         unit = 2.0 ** (62 - len(values).bit_length())
         high = np.floor(values * unit)
@@ -47,13 +47,13 @@ class RiskSets:
 
 
 class Cox(Loss):
-    """Times until an event, by the partial likelihood of proportional hazards; exp(raw) is the hazard relative to others.
+    """Cox proportional hazards: negative partial log-likelihood. exp(raw) is the relative hazard.
 
-    y is a time; negative where no event was seen until then. R(t) is the sum of exp(raw) over rows seen until t or longer.
-    loss = log R(y) - raw for each event; gradient = exp(raw) * A - [event], A the sum of 1 / R over events until then;
-    hessian = exp(raw) * A - exp(2 raw) * B, B likewise the sum of 1 / R^2. Events at the same time share one R (Breslow).
+    y is the time of an event; negative times are right-censored. R(t) is the sum of exp(raw) over the rows at risk at t.
+    loss = log R(y) - raw for an event, 0 otherwise; gradient = exp(raw) * A - [event]; hessian = exp(raw) * A - exp(2 raw) * B, where A and
+    B are the sums of 1 / R and 1 / R^2 over the events up to y. Events at the same time have the same R (Breslow).
 
-    A row's loss depends on the rows of all partitions: every partition gathers their times, predictions and weights.
+    The loss of a row depends on other rows, so every partition gathers the times, predictions and weights of all.
     """
 
     name = "cox"
@@ -61,7 +61,7 @@ class Cox(Loss):
     max_step = 4.0
     rowwise = False
     survival = True
-    _kept_sets: tuple[RiskSets, ...] = ()
+    _cached_sets: tuple[RiskSets, ...] = ()
 
     def read_targets(self, y: Any, n_rows: int, name: str) -> np.ndarray:
         return signed_times(y, n_rows, name)
@@ -71,13 +71,13 @@ class Cox(Loss):
 
     def check_all_targets(self, y: np.ndarray, execution: Execution) -> None:
         if not execution.any(not np.signbit(y).all()):
-            raise ValueError("loss='cox' requires an event at least; all rows of y are censored (negative)")
+            raise ValueError("loss='cox' requires at least one event; all rows of y are censored (negative)")
 
     def encoding_targets(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
         return np.stack([np.abs(y), (~np.signbit(y)).astype(np.float64)])
 
     def base_score(self, y: np.ndarray, weight: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
-        return np.zeros(1)  # a constant changes nothing: all hazards are relative
+        return np.zeros(1)  # hazards are relative: a constant does not change the loss
 
     def base_score_with_offset(
         self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, execution: Execution = SERIAL
@@ -98,10 +98,10 @@ class Cox(Loss):
         _, weight, hazard, at_risk = self._at_risk(sets, raw, weight, execution)
         most = float(weight.max())
         events = sets.sums(weight / most * sets.event, at_risk=False) * most
-        # From the earliest time on: a row is at risk at its own time and at all before.
-        share, square = (np.cumsum((events / at_risk**power)[::-1])[::-1][sets.group] for power in (1, 2))
-        gradient = weight * (hazard * share - sets.event)
-        hessian = weight * np.maximum(hazard * share - hazard * hazard * square, 0.0)  # of so many rows of weight one
+        # Cumulative over times up to the row's own, at which it is at risk.
+        first, second = (np.cumsum((events / at_risk**power)[::-1])[::-1][sets.group] for power in (1, 2))
+        gradient = weight * (hazard * first - sets.event)
+        hessian = weight * np.maximum(hazard * first - hazard * hazard * second, 0.0)  # a weight counts as that many rows
         return gradient[None, sets.own], hessian[None, sets.own]
 
     def weighted_values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> np.ndarray:
@@ -112,20 +112,20 @@ class Cox(Loss):
     def _at_risk(
         self, sets: RiskSets, raw: np.ndarray, weight: np.ndarray | None, execution: Execution
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Of the rows of all partitions: raw predictions, weights, hazards relative to the largest, and their weighted sums at risk."""
+        """Return raw predictions, weights, hazards relative to the largest, and weighted hazard sums at risk, of all partitions."""
         of_all = execution.gather(raw[0])
         weight = np.ones(len(of_all)) if weight is None else execution.gather(weight)
         hazard = (of_all - of_all.max())[:, None]
-        kernels.apply_link("log", hazard, execution.n_threads)  # not NumPy's exp, which differs between CPUs
+        kernels.apply_link("log", hazard, execution.n_threads)  # NumPy's exp differs between CPUs
         most = weight.max()
         sums = sets.sums(weight / most * hazard[:, 0], at_risk=True)
-        return of_all, weight, hazard[:, 0], np.maximum(sums, LEAST_SUM) * most
+        return of_all, weight, hazard[:, 0], np.maximum(sums, MIN_HAZARD_SUM) * most
 
     def _sets(self, y: np.ndarray, execution: Execution) -> RiskSets:
-        """Kept for the arrays seen before, which are those of training and those of validation."""
-        for sets in self._kept_sets:
+        """Return the risk sets of targets; cached for the last arrays, which are those of the training and evaluation sets."""
+        for sets in self._cached_sets:
             if sets.y is y:
                 return sets
         sets = RiskSets.of(y, execution)
-        self._kept_sets = (*self._kept_sets[-3:], sets)
+        self._cached_sets = (*self._cached_sets[-3:], sets)
         return sets

@@ -4,7 +4,7 @@ from sapwood.losses.compiled import CompiledLoss
 
 
 class Expectile(CompiledLoss):
-    """w = expectile where raw < y, else 1 - expectile. loss = w * (raw - y)^2 / 2; gradient = w * (raw - y); hessian = w."""
+    """Expectile. w = expectile if raw < y, else 1 - expectile. loss = w * (raw - y)^2 / 2; gradient = w * (raw - y); hessian = w."""
 
     name = "expectile"
     kind = 7

@@ -4,10 +4,11 @@ from sapwood.losses.logistic import LogLoss
 
 
 class Focal(LogLoss):
-    """Two classes, p = 1 / (1 + exp(-raw)), q = 1 - p. Where y = 1: loss = -q^gamma * log(p): rows that are nearly right count less.
+    """Binary focal loss: well-classified rows have a lower weight. p = 1 / (1 + exp(-raw)), q = 1 - p.
 
-    The second derivative, p q^gamma ((2 gamma + 1) q + gamma log(p) (q - gamma p)), is negative where a row is very wrong; its last term
-    is left out where it is negative. Where y = 0, p and q change places; between, the two are mixed.
+    For y = 1, loss = -q^gamma * log(p). For y = 0, p and q are swapped; for 0 < y < 1, loss is the weighted mean of both.
+    The second derivative for y = 1 is p q^gamma ((2 gamma + 1) q + gamma log(p) (q - gamma p)). Its last term is dropped where it is
+    negative, so that the hessian is positive.
     """
 
     name = "focal"

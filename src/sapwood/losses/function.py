@@ -8,7 +8,7 @@ from sapwood.losses.base import Loss
 
 
 class FunctionLoss(Loss):
-    """A function (y, raw) -> (gradient, hessian) as a loss. Its value is not known, so only a scorer can be watched."""
+    """Loss from a function (y, raw) -> (gradient, hessian). The loss value is unknown, so early stopping needs a scorer."""
 
     exact_hessian = False
 

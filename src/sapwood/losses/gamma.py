@@ -4,7 +4,7 @@ from sapwood.losses.compiled import CompiledLoss
 
 
 class Gamma(CompiledLoss):
-    """Positive amounts. loss = raw + y * exp(-raw); gradient = 1 - y * exp(-raw); hessian = y * exp(-raw)."""
+    """Gamma deviance, for positive targets. loss = raw + y * exp(-raw); gradient = 1 - y * exp(-raw); hessian = y * exp(-raw)."""
 
     name = "gamma"
     kind = 3

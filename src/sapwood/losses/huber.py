@@ -8,10 +8,9 @@ from sapwood.runtime import kernels
 
 
 class Huber(CompiledLoss):
-    """d = raw - y. loss = d^2 / 2 where |d| <= delta, else delta * (|d| - delta / 2); gradient = d, at most delta.
+    """Huber loss. d = raw - y; loss = d^2 / 2 if |d| <= delta, else delta * (|d| - delta / 2); gradient = d, clipped to [-delta, delta].
 
-    A one stands in for the second derivative, which is zero beyond delta. Leaf values are those with the least loss: where the gradients
-    of a leaf's rows sum up to zero.
+    The second derivative is zero beyond delta, so the hessian is set to 1. Leaf values minimize the loss of the rows of a leaf.
     """
 
     name = "huber"

@@ -1,4 +1,4 @@
-"""Rows of leaves whose values a loss finds itself."""
+"""Rows of the leaves whose values a loss computes."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from sapwood.runtime.execution import SERIAL, Execution
 
 @dataclass(frozen=True)
 class LeafRows:
-    """The rows of a tree's leaves.
+    """Training rows of a tree, with the leaf of each.
 
     Attributes
     ----------
-    y : targets, as the loss has read them
-    raw : (n_outputs, n_rows) float64: the predictions that the leaves' values will be added to
+    y : targets, as returned by `Loss.read_targets`
+    raw : (n_outputs, n_rows) float64: raw predictions to which the leaf values will be added
     weight : (n_rows,) float64, or None
-    leaf : (n_rows,) unsigned integers: the leaf of each row
-    n_leaves : how many there are; the value of one without rows is 0
-    output : the one whose values are sought
-    execution : threads that a kernel may use, and the partitions that hold other rows of the leaves
+    leaf : (n_rows,) unsigned integers: leaf of each row
+    n_leaves : number of leaves; a leaf without rows has the value 0
+    output : output whose leaf values are computed
+    execution : threads of a kernel, and the partitions with the other rows of the leaves
     """
 
     y: np.ndarray
@@ -33,7 +33,7 @@ class LeafRows:
     execution: Execution = SERIAL
 
     def gathered(self) -> LeafRows:
-        """The rows of all partitions."""
+        """Return the rows of all partitions."""
         if self.execution.is_local:
             return self
         gather = self.execution.gather

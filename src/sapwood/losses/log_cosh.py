@@ -2,10 +2,10 @@ from sapwood.losses.compiled import CompiledLoss
 
 
 class LogCosh(CompiledLoss):
-    """d = raw - y. loss = log(cosh(d)); gradient = tanh(d).
+    """Log-cosh loss. d = raw - y; loss = log(cosh(d)); gradient = tanh(d); hessian = tanh(d) / d.
 
-    The second derivative, 1 - tanh(d)^2, vanishes for outliers, and Newton's step with it would be far too long. tanh(d) / d stands in: the
-    curvature of the parabola that has the same value and slope and lies above the loss everywhere.
+    The second derivative, 1 - tanh(d)^2, vanishes for outliers, which makes Newton steps too long. The hessian used is the curvature of the
+    parabola that touches the loss at d and is above it elsewhere.
     """
 
     name = "log_cosh"

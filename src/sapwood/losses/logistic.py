@@ -4,13 +4,16 @@ from sapwood.losses.compiled import CompiledLoss
 
 
 class LogLoss(CompiledLoss):
-    """Two classes, y in [0, 1], p = 1 / (1 + exp(-raw)). loss = log(1 + exp(raw)) - y * raw; gradient = p - y; hessian = p * (1 - p)."""
+    """Binary log-loss, y in [0, 1]; p = 1 / (1 + exp(-raw)).
+
+    loss = log(1 + exp(raw)) - y * raw; gradient = p - y; hessian = p * (1 - p).
+    """
 
     name = "log_loss"
     kind = 4
     link = "logit"
     bounds: tuple[float, float] | None = (1.0, 0.25)
-    min_hessian_per_sample = 0.1  # that of p = 0.113: rows all but settled hold too little to learn from
+    min_hessian_per_sample = 0.1  # hessian of p = 0.113: leaves of rows with more extreme predictions overfit
     max_step = 4.0
     base_score_is_mean = True
 

@@ -8,9 +8,9 @@ from sapwood.losses.quantile import QuantileLoss
 
 
 class AbsolutePercentageError(QuantileLoss):
-    """loss = |raw - y| / |y|; gradient = sign(raw - y) / |y|; the best step of a leaf is the median of its residuals, weighted by 1 / |y|.
+    """Absolute percentage error. loss = |raw - y| / |y|; gradient = sign(raw - y) / |y|.
 
-    There is no second derivative: 1 / |y| stands in for it.
+    A leaf value is the median of the residuals, weighted by 1 / |y|. The second derivative is zero, so the hessian is set to 1 / |y|.
     """
 
     name = "mape"
@@ -21,7 +21,7 @@ class AbsolutePercentageError(QuantileLoss):
     def check_targets(self, y: np.ndarray) -> None:
         if not y.all():
             row = int(np.argmin(np.abs(y)))
-            raise ValueError(f"loss='mape' requires y other than zero: it divides by y; got y={y[row]:g} in row {row}")
+            raise ValueError(f"loss='mape' requires non-zero y, since it divides by y; got y={y[row]:g} in row {row}")
 
     def leaf_values(self, rows: LeafRows) -> np.ndarray:
         weight = (1.0 if rows.weight is None else rows.weight) / np.abs(rows.y)

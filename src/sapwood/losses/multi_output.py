@@ -14,40 +14,40 @@ from sapwood.trees.gradients import FixedGradients
 
 @dataclass(frozen=True)
 class OutputTargets:
-    """One output's targets. Where some are missing, `rows` are those that are there, and the weights of the others are zero."""
+    """Targets of one output. If some are missing, `rows` are those with a target, and the weights of the others are 0."""
 
     y: np.ndarray  # (n_rows,) float64
     weight: np.ndarray | None  # (n_rows,) float64
-    rows: np.ndarray | None = None  # ascending; None where no row of any partition misses a target
-    any: bool = True  # whether there is a target in any partition
+    rows: np.ndarray | None = None  # ascending; None if no row of any partition lacks a target
+    any_target: bool = True  # whether any row of any partition has a target
 
     def take(self, of_rows: Any) -> Any:
-        """Of an array over rows (or None), the part where there are targets."""
+        """Return the entries of the rows with targets. None stays None."""
         return of_rows if of_rows is None or self.rows is None else of_rows[self.rows]
 
 
 class MultiOutputLoss(Loss):
-    """The same loss for each column of y, (n_rows, n_outputs). NaN is a missing target: it has no gradient and no part in any mean."""
+    """The same loss for each column of y, (n_rows, n_outputs). NaN is a missing target, which is ignored."""
 
     constant_hessian: bool
     renews_leaves: bool
+    _cached_targets: tuple[tuple[np.ndarray, np.ndarray | None, list[OutputTargets]], ...] = ()
 
-    def __init__(self, parts: list[Loss]) -> None:
-        super().__init__(len(parts))
-        first = parts[0]
-        self.parts = parts
+    def __init__(self, losses: list[Loss]) -> None:
+        super().__init__(len(losses))
+        first = losses[0]
+        self.losses = losses
         self.name, self.link = first.name, first.link
         self.constant_hessian, self.renews_leaves = first.constant_hessian, first.renews_leaves
         self.min_hessian_per_sample, self.max_step = first.min_hessian_per_sample, first.max_step
-        self._known: list[tuple[np.ndarray, np.ndarray | None, list[OutputTargets]]] = []
 
     @property
     def has_loss_values(self) -> bool:
-        return all(part.has_loss_values for part in self.parts)
+        return all(loss.has_loss_values for loss in self.losses)
 
     def before_round(self, key: int) -> None:
-        for part in self.parts:
-            part.before_round(key)
+        for loss in self.losses:
+            loss.before_round(key)
 
     def encoding_targets(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
         columns = [np.where(np.isnan(column), execution.exact_mean(column[~np.isnan(column)]), column) for column in y.T]
@@ -57,42 +57,41 @@ class MultiOutputLoss(Loss):
         self.check_all_targets(y, SERIAL)
 
     def check_all_targets(self, y: np.ndarray, execution: Execution) -> None:
-        for k, (part, column) in enumerate(zip(self.parts, y.T, strict=True)):
-            there = column[~np.isnan(column)]
-            if not execution.any(len(there) > 0):
-                raise ValueError(f"y has no target in column {k}: all of them are missing")
+        for k, (loss, column) in enumerate(zip(self.losses, y.T, strict=True)):
+            present = column[~np.isnan(column)]
+            if not execution.any(len(present) > 0):
+                raise ValueError(f"y has no target in column {k}: all its values are missing; remove the column")
             try:
-                part.check_all_targets(there, execution)
+                loss.check_all_targets(present, execution)
             except ValueError as error:
-                raise ValueError(f"{error} (rows that have a target in column {k})") from None
+                raise ValueError(f"{error} (row among those with a target in column {k})") from None
 
     def base_score(self, y: np.ndarray, weight: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
-        parts = zip(self.parts, self._targets(y, weight, execution), strict=True)
-        return np.concatenate([part.base_score(t.take(t.y), t.take(t.weight), execution) for part, t in parts])
+        outputs = zip(self.losses, self._targets(y, weight, execution), strict=True)
+        return np.concatenate([loss.base_score(t.take(t.y), t.take(t.weight), execution) for loss, t in outputs])
 
     def base_score_with_offset(
         self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, execution: Execution = SERIAL
     ) -> np.ndarray:
         if offset is None:
             return self.base_score(y, weight, execution)
-        parts = zip(self.parts, self._targets(y, weight, execution), offset, strict=True)
-        return np.concatenate(
-            [part.base_score_with_offset(t.take(t.y), t.take(t.weight), t.take(of_rows)[None], execution) for part, t, of_rows in parts]
-        )
+        outputs = zip(self.losses, self._targets(y, weight, execution), offset, strict=True)
+        found = [loss.base_score_with_offset(t.take(t.y), t.take(t.weight), t.take(own)[None], execution) for loss, t, own in outputs]
+        return np.concatenate(found)
 
     def fixed_gradients(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution, headroom: float = 1.0
     ) -> Iterator[FixedGradients]:
-        for k, (part, target) in enumerate(zip(self.parts, self._targets(y, weight, execution), strict=True)):
-            for gradients in part.fixed_gradients(target.y, raw[k : k + 1], target.weight, execution, headroom):
+        for k, (loss, target) in enumerate(zip(self.losses, self._targets(y, weight, execution), strict=True)):
+            for gradients in loss.fixed_gradients(target.y, raw[k : k + 1], target.weight, execution, headroom):
                 gradients.rows = target.rows
                 yield gradients
 
     def weighted_gradients(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution
     ) -> tuple[np.ndarray, np.ndarray]:
-        parts = zip(self.parts, self._targets(y, weight, execution), raw, strict=True)
-        found = [part.weighted_gradients(t.y, of_rows[None], t.weight, execution) for part, t, of_rows in parts]
+        outputs = zip(self.losses, self._targets(y, weight, execution), raw, strict=True)
+        found = [loss.weighted_gradients(t.y, of_output[None], t.weight, execution) for loss, t, of_output in outputs]
         return np.concatenate([gradients for gradients, _ in found]), np.concatenate([hessians for _, hessians in found])
 
     def leaf_values(self, rows: LeafRows) -> np.ndarray:
@@ -102,32 +101,34 @@ class MultiOutputLoss(Loss):
         k = rows.output
         t = self._targets(rows.y, rows.weight, rows.execution)[k]
         raw, leaf = t.take(rows.raw[k])[None], t.take(rows.leaf)
-        return self.parts[k].best_leaf_values(replace(rows, y=t.take(t.y), raw=raw, weight=t.take(t.weight), leaf=leaf, output=0))
+        return self.losses[k].best_leaf_values(replace(rows, y=t.take(t.y), raw=raw, weight=t.take(t.weight), leaf=leaf, output=0))
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
-        """The mean over outputs of each one's mean loss."""
-        parts = zip(self.parts, self._targets(y, weight, execution), raw, strict=True)
-        means = [part.mean(t.take(t.y), t.take(of_rows)[None], t.take(t.weight), execution) for part, t, of_rows in parts if t.any]
+        """Return the mean over outputs of their mean losses."""
+        outputs = zip(self.losses, self._targets(y, weight, execution), raw, strict=True)
+        means = [
+            loss.mean(t.take(t.y), t.take(of_output)[None], t.take(t.weight), execution) for loss, t, of_output in outputs if t.any_target
+        ]
         return sum(means) / len(means) if means else 0.0
 
     def _targets(self, y: np.ndarray, weight: np.ndarray | None, execution: Execution) -> list[OutputTargets]:
-        """Each output's own; kept for the arrays seen before, which are those of training and those of validation."""
-        for known_y, known_weight, targets in self._known:
-            if known_y is y and known_weight is weight:
+        """Return the targets of each output; cached for the last arrays, which are those of the training and evaluation sets."""
+        for cached_y, cached_weight, targets in self._cached_targets:
+            if cached_y is y and cached_weight is weight:
                 return targets
         targets = self._split(y, weight, execution)
-        self._known = [*self._known[-3:], (y, weight, targets)]
+        self._cached_targets = (*self._cached_targets[-3:], (y, weight, targets))
         return targets
 
     def _split(self, y: np.ndarray, weight: np.ndarray | None, execution: Execution) -> list[OutputTargets]:
-        there = ~np.isnan(y.T)
-        if not execution.any(not there.all()):
+        present = ~np.isnan(y.T)
+        if not execution.any(not present.all()):
             return [OutputTargets(column, weight) for column in np.ascontiguousarray(y.T)]
-        return [_masked(column, weight, mask, execution) for column, mask in zip(y.T, there, strict=True)]
+        return [_masked(column, weight, mask, execution) for column, mask in zip(y.T, present, strict=True)]
 
 
 def _masked(y: np.ndarray, weight: np.ndarray | None, mask: np.ndarray, execution: Execution) -> OutputTargets:
-    """A missing target becomes one that the loss can deal with, of weight zero: the first of all partitions."""
+    """Replace missing targets by a valid one (the first of all partitions) with weight 0."""
     rows = np.flatnonzero(mask)
     weight = mask.astype(np.float64) if weight is None else weight * mask
     first = execution.gather(y[rows[:1]])

@@ -12,11 +12,12 @@ from sapwood.runtime.execution import SERIAL, Execution
 
 
 class MultiQuantileLoss(MultiOutputLoss):
-    """Several quantiles of one target at once: an output for each, ascending, with the quantile loss of its own level.
+    """Several quantiles of one target: one output per level, in ascending order, each with its quantile loss.
 
-    They cannot cross: the link sorts each row's predictions. This is never worse. Let a < b be two levels whose predictions u > v are the
-    wrong way round. A quantile loss is level * d + max(-d, 0) for d = y - prediction; exchanging u and v keeps the sum of the second terms
-    and takes (b - a) * (u - v) > 0 off the first ones (Chernozhukov, Fernandez-Val and Galichon, Econometrica 2010, for whole curves).
+    Predicted quantiles do not cross, because the link sorts the outputs of each row. Sorting never increases the loss: let a < b be two
+    levels with crossing predictions u > v. The quantile loss is level * d + max(-d, 0) with d = y - prediction; swapping u and v keeps the
+    sum of the second terms and reduces the sum of the first by (b - a) * (u - v) > 0 (Chernozhukov, Fernandez-Val and Galichon,
+    Econometrica 2010).
     """
 
     def __init__(self, levels: Sequence[float]) -> None:
@@ -31,10 +32,10 @@ class MultiQuantileLoss(MultiOutputLoss):
         return y[None]
 
     def check_all_targets(self, y: np.ndarray, execution: Execution) -> None:
-        self.parts[0].check_all_targets(y, execution)
+        self.losses[0].check_all_targets(y, execution)
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
-        """The mean over quantiles of each one's mean loss, as they are predicted."""
+        """Return the mean over quantiles of their mean losses, after sorting."""
         return super().mean(y, np.sort(raw, axis=0), weight, execution)
 
     def _split(self, y: np.ndarray, weight: np.ndarray | None, execution: Execution) -> list[OutputTargets]:

@@ -10,23 +10,22 @@ from sapwood.trees.gradients import FixedGradients
 
 
 class MultiLabelLoss(Loss):
-    """Labels of which a row may have any number: y is (n_rows, n_labels) of zeros and ones, and each column has a loss of its own, for two
-    classes. The whole is their mean."""
+    """Mean of a binary loss per label. y is (n_rows, n_labels) of zeros and ones; a row may have any number of labels."""
 
-    parts: list[Loss]
+    losses: list[Loss]
 
-    def __init__(self, parts: list[Loss]) -> None:
-        super().__init__(len(parts))
-        first = parts[0]
-        self.parts, self.name, self.link = parts, first.name, first.link
+    def __init__(self, losses: list[Loss]) -> None:
+        super().__init__(len(losses))
+        first = losses[0]
+        self.losses, self.name, self.link = losses, first.name, first.link
         self.min_hessian_per_sample, self.max_step = first.min_hessian_per_sample, first.max_step
 
     @property
     def has_loss_values(self) -> bool:
-        return self.parts[0].has_loss_values
+        return self.losses[0].has_loss_values
 
     def base_score(self, y: np.ndarray, weight: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
-        return np.concatenate([part.base_score(column, weight, execution) for part, column in self._columns(y)])
+        return np.concatenate([loss.base_score(column, weight, execution) for loss, column in self._columns(y)])
 
     def base_score_with_offset(
         self, y: np.ndarray, weight: np.ndarray | None, offset: np.ndarray | None, execution: Execution = SERIAL
@@ -34,25 +33,25 @@ class MultiLabelLoss(Loss):
         if offset is None:
             return self.base_score(y, weight, execution)
         return np.concatenate(
-            [part.base_score_with_offset(column, weight, offset[k : k + 1], execution) for k, (part, column) in enumerate(self._columns(y))]
+            [loss.base_score_with_offset(column, weight, offset[k : k + 1], execution) for k, (loss, column) in enumerate(self._columns(y))]
         )
 
     def weighted_gradients(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution
     ) -> tuple[np.ndarray, np.ndarray]:
-        found = [part.weighted_gradients(column, raw[k : k + 1], weight, execution) for k, (part, column) in enumerate(self._columns(y))]
+        found = [loss.weighted_gradients(column, raw[k : k + 1], weight, execution) for k, (loss, column) in enumerate(self._columns(y))]
         gradients, hessians = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return gradients, hessians
 
     def fixed_gradients(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution, headroom: float = 1.0
     ) -> Iterator[FixedGradients]:
-        for k, (part, column) in enumerate(self._columns(y)):
-            yield from part.fixed_gradients(column, raw[k : k + 1], weight, execution, headroom)
+        for k, (loss, column) in enumerate(self._columns(y)):
+            yield from loss.fixed_gradients(column, raw[k : k + 1], weight, execution, headroom)
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
-        means = [part.mean(column, raw[k : k + 1], weight, execution) for k, (part, column) in enumerate(self._columns(y))]
+        means = [loss.mean(column, raw[k : k + 1], weight, execution) for k, (loss, column) in enumerate(self._columns(y))]
         return sum(means) / len(means)
 
     def _columns(self, y: np.ndarray) -> Iterator[tuple[Loss, np.ndarray]]:
-        return zip(self.parts, np.ascontiguousarray(y.T), strict=True)
+        return zip(self.losses, np.ascontiguousarray(y.T), strict=True)

@@ -11,10 +11,10 @@ from sapwood.runtime.execution import SERIAL, Execution
 
 
 class MultinomialFocal(Loss):
-    """K classes, y in {0, ..., K-1}, p = softmax(raw), t = p_y. loss = -(1 - t)^gamma * log(t): rows that are nearly right count less.
+    """Multinomial focal loss, y in {0, ..., K-1}: well-classified rows have a lower weight. p = softmax(raw), t = p_y.
 
-    gradient_k = c * (p_k - [y = k]) with c = (1 - t)^gamma - gamma * t * (1 - t)^(gamma - 1) * log(t). c * p_k * (1 - p_k) stands in for
-    the second derivative, which can be negative: that of the log-loss, with c held fixed.
+    loss = -(1 - t)^gamma * log(t); gradient_k = c * (p_k - [y = k]) with c = (1 - t)^gamma - gamma * t * (1 - t)^(gamma - 1) * log(t).
+    The second derivative can be negative; hessian_k = c * p_k * (1 - p_k) treats c as a constant.
     """
 
     name = "multinomial_focal"
@@ -32,7 +32,7 @@ class MultinomialFocal(Loss):
         return MultinomialLogLoss(self.n_outputs).encoding_targets(y, execution)
 
     def loss(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
-        nll = np.empty(len(y))  # -log(t), also where t is all but zero
+        nll = np.empty(len(y))  # -log(t), also if t underflows
         kernels.softmax_values(y, np.ascontiguousarray(raw.T), None, nll, 1)
         return (1 - np.exp(-nll)) ** self.focal_gamma * nll
 

@@ -6,7 +6,7 @@ from sapwood.runtime.execution import SERIAL, Execution
 
 
 class Poisson(CompiledLoss):
-    """Counts. loss = exp(raw) - y * raw; gradient = exp(raw) - y; hessian = exp(raw)."""
+    """Poisson deviance, for non-negative targets. loss = exp(raw) - y * raw; gradient = exp(raw) - y; hessian = exp(raw)."""
 
     name = "poisson"
     kind = 2

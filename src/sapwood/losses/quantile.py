@@ -8,9 +8,9 @@ from sapwood.runtime import kernels
 
 
 class QuantileLoss(CompiledLoss):
-    """d = y - raw. loss = quantile * d where d > 0, else (quantile - 1) * d; the best step of a leaf is the quantile of its residuals.
+    """Quantile (pinball) loss. d = y - raw; loss = quantile * d if d > 0, else (quantile - 1) * d.
 
-    There is no second derivative: a one stands in for it.
+    A leaf value is the quantile of the residuals. The second derivative is zero, so the hessian is set to 1.
     """
 
     name = "quantile"

@@ -1,4 +1,4 @@
-"""Losses of whole queries: what matters is the order of their rows."""
+"""Ranking losses: the loss of a query depends on the order of its rows."""
 
 from __future__ import annotations
 
@@ -13,79 +13,80 @@ from sapwood.metrics import ranking as measures
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL, Execution
 
-MEASURES = {"ndcg": 0, "map": 1, "mrr": 2}  # the kernel's numbers
+RANK_METRICS = {"ndcg": 0, "map": 1, "mrr": 2}  # numbers in the kernel
 PAIRWISE = 3
 
 
 class RankingLoss(Loss):
-    """A loss that looks at the rows of a query together: `bind` tells it which those are.
+    """Base class of ranking losses. `bind` sets the queries of the rows.
 
     Parameters
     ----------
-    label_gain : what each relevance is worth; None for 2^y - 1
+    label_gain : gain of each relevance; None for 2^y - 1
     """
 
     queries: Queries
     rowwise = False
-    exact_hessian = False  # that of a pair, taken apart
+    exact_hessian = False  # the hessian of a pair is split between its rows
+    _cached_gradients: np.ndarray | None = None
 
     def __init__(self, label_gain: Any = None) -> None:
         super().__init__()
         self.label_gain = label_gain
-        self._floats: np.ndarray | None = None
 
     def bind(self, queries: Queries | None, execution: Execution = SERIAL) -> RankingLoss:
         if queries is None:
-            raise ValueError(f"loss={self.name!r} needs to know the queries of its rows")
+            raise ValueError(f"loss={self.name!r} requires the queries of the rows: group or qid")
         bound = copy.copy(self)
-        bound.queries, bound._kept, bound._floats, bound._known = queries.located(execution), None, None, None
+        bound.queries = queries.located(execution)
+        bound._cached_buffer, bound._cached_gradients, bound._cached_gains = None, None, None
         return bound
 
     def check_targets(self, y: np.ndarray) -> None:
         measures.gains(y, self.label_gain)
 
     def best_shift(
-        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, start: np.ndarray, execution: Execution = SERIAL
+        self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, initial: np.ndarray, execution: Execution = SERIAL
     ) -> np.ndarray:
-        return np.zeros(1)  # only differences within a query matter
+        return np.zeros(1)  # only differences within a query change the loss
 
     def weighted_gradients(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution
     ) -> tuple[np.ndarray, np.ndarray]:
-        if self._floats is None:
-            self._floats = np.empty((2, 1, len(y)))
-        gradient, hessian = self._floats
+        if self._cached_gradients is None:
+            self._cached_gradients = np.empty((2, 1, len(y)))
+        gradient, hessian = self._cached_gradients
         gain, unit = self._gains(y, execution)
         rows = kernels.RankedRows(self._targets(gain), raw[0], weight, self.queries.begin, unit)
-        self._finite(execution.max(np.array(self._gradients(rows, (gradient[0], hessian[0]), execution))).tolist())
+        self._check_finite(execution.max(np.array(self._gradients(rows, (gradient[0], hessian[0]), execution))).tolist())
         return gradient, hessian
 
     def _gradients(self, rows: kernels.RankedRows, out: tuple[np.ndarray, np.ndarray], execution: Execution) -> tuple[float, float]:
-        """Fill (n_rows,) arrays of gradients and hessians; return the largest of both."""
-        raise TypeError(f"{type(self).__name__} has no gradients")
+        """Write gradients and hessians, (n_rows,) each, to `out`; return the maximum of each."""
+        raise TypeError(f"{type(self).__name__} must implement _gradients(rows, out, execution)")
 
     def _targets(self, gain: np.ndarray) -> np.ndarray:
-        """(n_rows,) float64: the gains that this round's gradients are made of."""
+        """Return the targets of this round's gradients, (n_rows,) float64."""
         return gain
 
     def _gains(self, y: np.ndarray, execution: Execution) -> tuple[np.ndarray, np.ndarray]:
-        """Gain of each row, (n_rows,), and factor of the changes of each query, (n_queries,). Both are kept."""
-        if self._known is None or self._known[0] is not y:
-            self._known = y, self._prepare(y, execution)
-        return self._known[1]
+        """Return the gain of each row, (n_rows,), and the normalization of each query, (n_queries,); cached."""
+        if self._cached_gains is None or self._cached_gains[0] is not y:
+            self._cached_gains = y, self._prepare(y, execution)
+        return self._cached_gains[1]
 
-    _known: tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None = None
+    _cached_gains: tuple[np.ndarray, tuple[np.ndarray, np.ndarray]] | None = None
 
     def _prepare(self, y: np.ndarray, execution: Execution) -> tuple[np.ndarray, np.ndarray]:
         return measures.gains(y, self.label_gain), np.ones(self.queries.n_queries)
 
 
 class LambdaMart(RankingLoss):
-    """Each pair of rows of a query with different relevance pulls apart by the slope of log(1 + exp(-d)), d = raw of the higher less that
-    of the lower, times the change of a measure (NDCG, MAP or MRR) that a swap would make (Burges, 2010).
+    """LambdaMART (Burges, 2010). Each pair of rows of a query with different relevance has the gradient of log(1 + exp(-d)), where d is the
+    difference of their raw predictions, times the change of the metric (NDCG, MAP or MRR) if the two rows were swapped.
 
-    Only pairs with a row among the first `truncation` count. Normalised as in LightGBM: a change is divided by 0.01 + |d|, and a query's
-    gradients, whose sizes add up to S, are multiplied by log2(1 + S) / S.
+    Pairs need a row among the first `truncation` ranks. With `normalize`, as in LightGBM, the change is divided by 0.01 + |d|, and the
+    gradients of a query are multiplied by log2(1 + S) / S, where S is the sum of their absolute values.
     """
 
     metric: str
@@ -108,7 +109,7 @@ class LambdaMart(RankingLoss):
 
     def _gradients(self, rows: kernels.RankedRows, out: tuple[np.ndarray, np.ndarray], execution: Execution) -> tuple[float, float]:
         return kernels.pair_gradients(
-            MEASURES[self.metric],
+            RANK_METRICS[self.metric],
             rows,
             truncation=self.truncation,
             steepness=1.0,
@@ -119,7 +120,7 @@ class LambdaMart(RankingLoss):
         )
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
-        """1 - the measure of the first `truncation` rows: the pairs' gradients have no loss of their own."""
+        """Return 1 - metric at `truncation`, since the gradients of the pairs are not derivatives of a loss."""
         args = y, raw[0], self.queries, weight, self.truncation
         if self.metric == "ndcg":
             return 1.0 - measures.ndcg(*args, self.label_gain, execution)
@@ -127,10 +128,10 @@ class LambdaMart(RankingLoss):
 
 
 class Pairwise(RankingLoss):
-    """The mean of log(1 + exp(-d)) over the pairs of a query with different relevance (d: raw of the higher less that of the lower), times
-    the rows of the query, so that each row counts the same (RankNet; Burges et al., 2005).
+    """RankNet (Burges et al., 2005): mean of log(1 + exp(-d)) over the pairs of a query with different relevance, times the number of rows
+    of the query. d is the raw prediction of the more relevant row minus that of the other.
 
-    Its time grows with the square of a query's rows.
+    The cost is quadratic in the number of rows of a query.
     """
 
     name = "pairwise"
@@ -163,11 +164,11 @@ class Pairwise(RankingLoss):
 
 
 class ListwiseNdcg(RankingLoss):
-    """Cross-entropy of a query's softmax p with targets in proportion to 2^y - u, u drawn from [0, 1) for each row and round: a bound of
-    NDCG (XE-NDCG; Bruch, 2021). hessian = p (1 - p)."""
+    """XE-NDCG (Bruch, 2021): cross-entropy between the softmax p of a query and targets proportional to 2^y - u, where u is uniform on
+    [0, 1), drawn for each row and round. It bounds NDCG. hessian = p (1 - p)."""
 
     name = "xendcg"
-    expected: float = 0.5  # of u
+    expected: float = 0.5  # mean of u
 
     def before_round(self, key: int) -> None:
         self._key = key

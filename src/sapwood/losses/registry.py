@@ -1,4 +1,4 @@
-"""Losses of users' own: their names, and what `loss=` may be."""
+"""Registered losses, and the lookup of the `loss` parameter."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ REGISTERED: dict[str, Callable[[], Loss]] = {}
 
 
 def register_loss(name: str, loss: Callable[[], Loss]) -> None:
-    """Give a loss a name: `loss=name` then means it, and models trained with it keep the name in their file.
+    """Register a loss under a name, for `loss=name`. The name is stored in the files of models trained with it.
 
     Parameters
     ----------
     name : str
-        A word that no other loss has. Registering a name again replaces the loss.
-    loss : Loss class, or a function without arguments that makes a Loss
+        Name that is not the name of a built-in loss. Registering a name again replaces the loss.
+    loss : subclass of Loss, or a function without arguments that returns a Loss
 
     Examples
     --------
@@ -36,29 +36,32 @@ def register_loss(name: str, loss: Callable[[], Loss]) -> None:
     >>> BoostingRegressor(loss="cubic").fit([[0], [1]], [0.0, 1.0]).model_.loss
     'cubic'
     """
-    if not isinstance(name, str) or not is_name(name):
-        raise ValueError(f"a loss's name must be a word of at most 64 letters, digits, '_', '-' and '.'; got {name!r}")
+    if not isinstance(name, str) or not is_valid_name(name):
+        raise ValueError(f"name must be at most 64 letters, digits, '_', '-' and '.', not beginning with a digit; got {name!r}")
     if name in LOSSES or name in DEPRECATED_NAMES or name == CUSTOM:
-        raise ValueError(f"{name!r} is the name of a loss that is built in; choose another")
+        raise ValueError(f"name={name!r} is the name of a built-in loss; choose another name")
     made = loss() if callable(loss) else loss
     if not isinstance(made, Loss):
-        raise TypeError(f"register_loss takes a subclass of Loss, or a function that makes a Loss; got {loss!r}")
+        raise TypeError(f"loss must be a subclass of Loss or a function that returns a Loss; got {loss!r}")
     _check_link(made)
     REGISTERED[name] = loss
 
 
-def is_name(name: str) -> bool:
+def is_valid_name(name: str) -> bool:
+    """Whether a string can be the name of a loss."""
     return re.fullmatch(r"[A-Za-z_][\w.-]{0,63}", name, re.ASCII) is not None
 
 
 def find_loss(choice: Any, table: Mapping[str, type[Loss]], settings: Any, n_outputs: int = 1, link: str = "identity") -> Loss:
-    """A loss for one fit.
+    """Return the loss of a fit.
 
     Parameters
     ----------
-    choice : a name of the table or a registered one, a Loss, its class, or a function (y, raw) -> (gradient, hessian)
-    settings : has the parameters of losses as its attributes
-    n_outputs, link : of a function, which cannot say them itself
+    choice : name in the table or registered name, Loss, subclass of Loss, or function (y, raw) -> (gradient, hessian)
+    table : built-in losses for the kind of target
+    settings : object whose attributes are the parameters of losses
+    n_outputs : number of outputs of built-in losses and functions
+    link : link of a function
     """
     if isinstance(choice, str):
         name = DEPRECATED_NAMES.get(choice, choice)
@@ -66,7 +69,7 @@ def find_loss(choice: Any, table: Mapping[str, type[Loss]], settings: Any, n_out
             cls = table[name]
             return cls(n_outputs, **{setting: getattr(settings, setting) for setting in cls.settings})
         if name not in REGISTERED:
-            raise ValueError(f"loss={choice!r} is not for targets like these; choose from {', '.join([*table, *REGISTERED])}")
+            raise ValueError(f"loss={choice!r} is not available for this kind of target; choose from {', '.join([*table, *REGISTERED])}")
         loss = REGISTERED[name]()
         loss.name = name
         return loss
@@ -74,7 +77,7 @@ def find_loss(choice: Any, table: Mapping[str, type[Loss]], settings: Any, n_out
         choice = choice()
     if isinstance(choice, Loss):
         _check_link(choice)
-        loss = copy.copy(choice)  # training keeps memory in it
+        loss = copy.copy(choice)  # training stores buffers in it
         if loss.name not in LOSSES and not (loss.name in REGISTERED and isinstance(REGISTERED[loss.name](), type(loss))):
             loss.name = next((name for name, made in REGISTERED.items() if made is type(loss)), CUSTOM)
         return loss

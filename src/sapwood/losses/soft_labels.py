@@ -11,7 +11,7 @@ from sapwood.runtime.execution import Execution
 
 
 class SoftLabelLogLoss(MultinomialLogLoss):
-    """K classes of which a row has a share each: y is (n_rows, K) and sums up to one, p = softmax(raw).
+    """Multinomial log-loss with soft labels: y is (n_rows, K), and each row sums to 1. p = softmax(raw).
 
     loss = -sum(y_k * log p_k); gradient_k = p_k - y_k; hessian_k = p_k * (1 - p_k).
     """
@@ -25,9 +25,11 @@ class SoftLabelLogLoss(MultinomialLogLoss):
 
     def check_targets(self, y: np.ndarray) -> None:
         if y.ndim != 2 or y.shape[1] != self.n_outputs or (y < 0).any() or (np.abs(y.sum(axis=1) - 1) > 1e-6).any():
-            raise ValueError(f"loss='shares_log_loss' requires y of {self.n_outputs} columns of shares whose rows sum up to 1")
+            raise ValueError(
+                f"loss='shares_log_loss' requires y with {self.n_outputs} columns of non-negative numbers, where each row sums to 1"
+            )
 
-    def shares(self, y: np.ndarray) -> np.ndarray:
+    def class_fractions(self, y: np.ndarray) -> np.ndarray:
         return y.T
 
     def weighted_values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> np.ndarray:

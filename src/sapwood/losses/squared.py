@@ -2,7 +2,7 @@ from sapwood.losses.compiled import CompiledLoss
 
 
 class SquaredError(CompiledLoss):
-    """loss = (raw - y)^2 / 2; gradient = raw - y; hessian = 1."""
+    """Squared error. loss = (raw - y)^2 / 2; gradient = raw - y; hessian = 1."""
 
     name = "squared_error"
     kind = 0

@@ -8,7 +8,7 @@ from sapwood.runtime.execution import SERIAL, Execution
 
 
 class Tweedie(CompiledLoss):
-    """Amounts, many of them zero; p = power, between 1 (poisson) and 2 (gamma).
+    """Tweedie deviance, for non-negative targets with many zeros. p is the variance power, between 1 (Poisson) and 2 (gamma).
 
     loss = exp((2 - p) raw) / (2 - p) + y exp((1 - p) raw) / (p - 1); gradient = exp((2 - p) raw) - y exp((1 - p) raw);
     hessian = (2 - p) exp((2 - p) raw) + (p - 1) y exp((1 - p) raw).

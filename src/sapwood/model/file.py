@@ -14,7 +14,7 @@ from sapwood.data.columns import Schema
 from sapwood.data.container import ModelFormatError
 from sapwood.encoding.encoding import Encoding
 from sapwood.losses.base import LINKS
-from sapwood.losses.registry import is_name
+from sapwood.losses.registry import is_valid_name
 from sapwood.runtime import kernels
 from sapwood.trees.leaf_models import LEAF_MODELS, ConstantLeaves, LeafModel
 
@@ -140,7 +140,7 @@ def check(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
         _require(arrays[name].dtype == dtype, f"{name} does not hold {dtype}")
     # A model predicts without its loss, so a name need not be registered where it is read; its link must be known.
     loss, link = about.get("loss"), about.get("link")
-    _require(isinstance(loss, str) and is_name(loss) and link in LINKS, "its loss or link is unknown")
+    _require(isinstance(loss, str) and is_valid_name(loss) and link in LINKS, "its loss or link is unknown")
     _require(len(arrays["base_score"]) > 0 and bool(np.isfinite(arrays["base_score"]).all()), "base_score")
     for name, inner in (("cuts_begin", "cuts"), ("begin", "feature")):
         begin = arrays[name]

@@ -19,7 +19,7 @@ from sapwood.encoding import ENCODERS
 from sapwood.encoding.calendar import PARTS
 from sapwood.losses import BINARY, DEPRECATED_NAMES, RANKING, REGRESSION, Loss
 from sapwood.losses.aft import DISTRIBUTIONS
-from sapwood.losses.ranking import MEASURES
+from sapwood.losses.ranking import RANK_METRICS
 from sapwood.losses.registry import REGISTERED
 from sapwood.model import Model
 from sapwood.params.columns import FeatureSpec
@@ -209,7 +209,7 @@ CLASSIFIER = {
 }
 RANKER = {
     "loss": Parameter("lambdamart", "Loss function.\n- 'lambdamart': pairs of rows, weighted by the change of `rank_metric` if they were swapped;\n- 'pairwise': pairs of rows with equal weights;\n- 'xendcg': listwise cross-entropy, a bound of NDCG.", _choice(*RANKING)),
-    "rank_metric": Parameter("ndcg", "`loss='lambdamart'`: metric to optimise: NDCG, mean average precision ('map') or mean reciprocal rank ('mrr'). For 'map' and 'mrr' rows with y > 0 are relevant.", _choice(*MEASURES)),
+    "rank_metric": Parameter("ndcg", "`loss='lambdamart'`: metric to optimise: NDCG, mean average precision ('map') or mean reciprocal rank ('mrr'). For 'map' and 'mrr' rows with y > 0 are relevant.", _choice(*RANK_METRICS)),
     "lambdarank_truncation": Parameter(30, "`loss='lambdamart'`: only pairs with a row among this many at the top of the query are used.", COUNT),
     "lambdarank_norm": Parameter(True, "`loss='lambdamart'`: whether to normalise the lambdas by score differences within a pair and by the number of pairs of a query.", BOOL),
     "label_gain": Parameter(None, "Gain of the relevances 0, 1, 2, ... in NDCG. None: 2^y - 1.", ARRAY, NONE),
