@@ -193,5 +193,5 @@ class TestEstimators:
         table = frames()["pandas"]
         fitted = regressor(warm_start=True, max_iter=5).fit(table, Y)
         assert fitted.set_params(max_iter=15).fit(table, Y).model_.to_bytes() == regressor().fit(table, Y).model_.to_bytes()
-        with pytest.raises(ValueError, match="leave datetime_features as it was"):
+        with pytest.raises(ValueError, match="do not change datetime_features"):
             fitted.set_params(max_iter=16, datetime_features=None).fit(table, Y)

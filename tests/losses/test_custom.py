@@ -308,7 +308,7 @@ class TestCheckLoss:
             def check_targets(self, y):
                 raise ValueError("never")
 
-        with pytest.raises(ValueError, match="Picky.check_targets rejected all random targets; pass valid ones"):
+        with pytest.raises(ValueError, match=r"Picky.check_targets rejected all random targets; pass valid ones"):
             check_loss(Picky())
 
 

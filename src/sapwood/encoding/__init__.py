@@ -1,4 +1,4 @@
-"""Categories -> features of the model: sets of levels, statistics of the target, counts. ENCODERS is the table."""
+"""Encoders of categorical columns: sets of levels, target statistics, counts. `ENCODERS` is the table."""
 
 from __future__ import annotations
 

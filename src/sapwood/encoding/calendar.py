@@ -1,4 +1,4 @@
-"""Calendar parts of datetimes: the month, the day of the week, the hour, ... on the clock of the column's time zone."""
+"""Calendar parts of datetimes (month, weekday, hour, ...) in the time zone of the column."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 from sapwood.data.columns import ColumnError
 
 DAY, HOUR, MINUTE, SECOND = 86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000  # microseconds
-FIXED = re.compile(r"(?:UTC)?([+-])(\d\d):?(\d\d)")  # a zone that is just a distance
-THURSDAY = 3  # which the first day of 1970 was, counted from Monday; and whose year a week belongs to
+FIXED = re.compile(r"(?:UTC)?([+-])(\d\d):?(\d\d)")  # time zone with a fixed offset
+THURSDAY = 3  # Monday is 0. 1970-01-01 was a Thursday; an ISO week belongs to the year of its Thursday
 
 
 def _since(days: np.ndarray, unit: str) -> np.ndarray:
-    """Days since the month or year began."""
+    """Return the number of days since the beginning of the month or year."""
     dates = days.astype("M8[D]")
     return (dates - dates.astype(f"M8[{unit}]").astype("M8[D]")).astype(np.int64)
 
@@ -31,12 +31,12 @@ def _weekday(days: np.ndarray) -> np.ndarray:
     return (days + THURSDAY) % 7
 
 
-# Each from days since 1970 and microseconds since midnight.
+# Functions of (days since 1970, microseconds since midnight).
 PARTS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "year": lambda days, time: days.astype("M8[D]").astype("M8[Y]").astype(np.int64) + 1970,
     "quarter": lambda days, time: (_month(days) + 2) // 3,
     "month": lambda days, time: _month(days),
-    "week": lambda days, time: _since(days - _weekday(days) + THURSDAY, "Y") // 7 + 1,  # of ISO 8601
+    "week": lambda days, time: _since(days - _weekday(days) + THURSDAY, "Y") // 7 + 1,  # ISO 8601
     "day": lambda days, time: _since(days, "M") + 1,
     "dayofyear": lambda days, time: _since(days, "Y") + 1,
     "weekday": lambda days, time: _weekday(days),  # Monday is 0
@@ -44,18 +44,18 @@ PARTS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "minute": lambda days, time: time // MINUTE % 60,
     "second": lambda days, time: time // SECOND % 60,
 }
-AUTO = ("year", "month", "day", "weekday", "hour", "minute")  # those of them that differ between rows
+AUTO = ("year", "month", "day", "weekday", "hour", "minute")  # default parts, if they vary between rows
 
 
 @dataclass(frozen=True)
 class CalendarPart:
-    """A feature that is a part of a datetime.
+    """Calendar part of a datetime column as a feature.
 
     Attributes
     ----------
-    column : of the table
-    part : one of PARTS
-    zone : whose clocks are read; None: the datetimes have none, and are read as they stand
+    column : column of the table
+    part : name in PARTS
+    zone : time zone; None for datetimes without one
     """
 
     column: int
@@ -63,51 +63,53 @@ class CalendarPart:
     zone: str | None = None
 
     def read(self, moments: np.ndarray) -> np.ndarray:
-        """(n_rows,) float64 from microseconds since 1970, in UTC where there is a zone; NaN stays NaN."""
+        """Return the part, (n_rows,) float64, of microseconds since 1970 (in UTC if there is a time zone). NaN stays NaN."""
         out = np.full(len(moments), np.nan)
-        there = np.isfinite(moments)
-        wall = np.floor(moments[there]).astype(np.int64)
+        present = np.isfinite(moments)
+        wall = np.floor(moments[present]).astype(np.int64)
         wall += 0 if self.zone is None else offsets(wall, self.zone)
         days, time = np.divmod(wall, DAY)
-        out[there] = PARTS[self.part](days, time)
+        out[present] = PARTS[self.part](days, time)
         return out
 
 
 def offsets(moments: np.ndarray, zone: str) -> np.ndarray:
-    """(n,) int64: microseconds that clocks are ahead of UTC, at these microseconds since 1970."""
+    """Return the UTC offsets of a time zone, (n,) int64 microseconds, at these microseconds since 1970."""
     fixed = FIXED.fullmatch(zone)
     if fixed:
         sign, hours, minutes = fixed.groups()
         return np.full(len(moments), (int(hours) * HOUR + int(minutes) * MINUTE) * (1 if sign == "+" else -1))
-    days, number = np.unique(moments // DAY, return_inverse=True)
-    clock = _clock(zone)
-    ahead = clock(days * DAY)
-    changes = ahead != clock((days + 1) * DAY)  # the rare days on which clocks are changed are looked at by the second
-    out = ahead[number]
-    within = np.flatnonzero(changes[number])
-    seconds, again = np.unique(moments[within] // SECOND, return_inverse=True)
-    out[within] = clock(seconds * SECOND)[again]
+    days, day = np.unique(moments // DAY, return_inverse=True)
+    offset_at = _offset_function(zone)
+    at_midnight = offset_at(days * DAY)
+    changes = at_midnight != offset_at((days + 1) * DAY)  # days on which the offset changes are computed by second
+    out = at_midnight[day]
+    within = np.flatnonzero(changes[day])
+    seconds, second = np.unique(moments[within] // SECOND, return_inverse=True)
+    out[within] = offset_at(seconds * SECOND)[second]
     return out
 
 
-def _clock(zone: str) -> Callable[[np.ndarray], np.ndarray]:
-    known, start = find_zone(zone), datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+def _offset_function(zone: str) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a function from microseconds since 1970 to UTC offsets."""
+    zone_info, epoch = find_zone(zone), datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
-    def ahead(moment: int) -> int:
+    def offset(moment: int) -> int:
         try:
-            local = (start + datetime.timedelta(microseconds=moment)).astimezone(known)
-        except OverflowError:  # before the year 1 or after 9999 no clock has been set
+            local = (epoch + datetime.timedelta(microseconds=moment)).astimezone(zone_info)
+        except OverflowError:  # outside the years 1 to 9999, which datetime supports
             return 0
         return (local.utcoffset() or datetime.timedelta()) // datetime.timedelta(microseconds=1)
 
-    return lambda moments: np.array([ahead(int(moment)) for moment in moments], dtype=np.int64)
+    return lambda moments: np.array([offset(int(moment)) for moment in moments], dtype=np.int64)
 
 
 def find_zone(zone: str) -> ZoneInfo:
+    """Return a time zone of the system."""
     try:
         return ZoneInfo(zone)
     except (KeyError, ValueError, OSError):  # ZoneInfoNotFoundError is a KeyError
         raise ColumnError(
-            f"datetime_features needs the clocks of the time zone {zone!r}, which this system does not know: "
+            f"datetime_features needs the time zone {zone!r}, which is not installed on this system: "
             "install tzdata, or convert the column to UTC"
         ) from None

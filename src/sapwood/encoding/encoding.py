@@ -1,4 +1,4 @@
-"""How the columns of a table become the features of a model."""
+"""Encoding: from the columns of a table to the features of a model."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from sapwood.encoding.lookup import MAX_KEYS, Lookup, combine, key_space
 
 @dataclass(frozen=True)
 class Encoding:
-    """Feature f of a model is column f of the table, or what is looked up for it; further ones come after the columns.
+    """Features of a model. Feature f is column f of the table, or its encoded values; additional features follow the columns.
 
     Attributes
     ----------
-    n_columns : of the table
-    lookups : by feature
-    parts : further features that are calendar parts of datetimes
+    n_columns : number of columns of the table
+    lookups : lookup tables of encoded features, by feature
+    parts : additional features that are calendar parts of datetime columns, by feature
     """
 
     n_columns: int
@@ -38,44 +38,44 @@ class Encoding:
 
     @property
     def is_plain(self) -> bool:
-        """Whether features are the columns as they are."""
+        """Whether the features are the columns, unchanged."""
         return not (self.lookups or self.parts)
 
     def columns_of(self, feature: int) -> tuple[int, ...]:
-        """The columns that a feature is made of."""
+        """Return the columns that a feature is computed from."""
         if feature in self.parts:
             return (self.parts[feature].column,)
         return self.lookups[feature].columns if feature in self.lookups else (feature,)
 
     def feature(self, number: int, columns: Sequence[np.ndarray]) -> np.ndarray:
-        """(n_rows,) the values of a feature, from those of the columns that it is made of."""
+        """Return the values of a feature, (n_rows,), from the values of its columns."""
         if number in self.parts:
             return self.parts[number].read(columns[0])
         return self.lookups[number].read(columns) if number in self.lookups else columns[0]
 
     def with_parts(self, parts: Sequence[CalendarPart]) -> Encoding:
-        """The same with further features."""
+        """Return the encoding with calendar parts as additional features."""
         return replace(self, parts=dict(enumerate(parts, self.n_features)))
 
     @property
     def kinds(self) -> np.ndarray:
-        """(n_features,) uint8: how features are split."""
+        """Type of the splits of each feature, (n_features,) uint8."""
         return np.array([self.lookups[f].kind if f in self.lookups else NUMBER for f in range(self.n_features)], dtype=np.uint8)
 
     @property
     def n_levels(self) -> np.ndarray:
-        """(n_features,) int64: codes of the features that are split by levels; else 0."""
+        """Number of codes of each feature that is split by levels, 0 for others, (n_features,) int64."""
         kinds = self.kinds
         return np.array([int(self.lookups[f].values.max(initial=0)) + 1 if kinds[f] else 0 for f in range(self.n_features)])
 
     def to_features(self, of_columns: np.ndarray) -> np.ndarray:
-        """From a value for each column to one for each feature: a further feature has the least of its columns'."""
+        """Return a value per feature from a value per column; a feature of several columns has the minimum of theirs."""
         if self.is_plain:
             return of_columns
         return np.array([of_columns[list(self.columns_of(f))].min() for f in range(self.n_features)], dtype=of_columns.dtype)
 
     def sum_by_column(self, of_features: np.ndarray) -> np.ndarray:
-        """(n_columns,) float64: sums over the features of each column; a feature of several columns counts in equal parts."""
+        """Return sums over the features of each column, (n_columns,) float64; a feature of several columns is divided equally."""
         out = np.zeros(self.n_columns)
         for f, value in enumerate(of_features):
             columns = list(self.columns_of(f))
@@ -83,7 +83,7 @@ class Encoding:
         return out
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The look-ups end to end, in the order of their features."""
+        """Return the concatenated lookup tables, in the order of the features."""
         lookups = [self.lookups[f] for f in sorted(self.lookups)]
         return {
             "lookup_begin": np.cumsum([0] + [len(lookup.keys) for lookup in lookups], dtype=np.int64),
@@ -93,7 +93,7 @@ class Encoding:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """All but the arrays, as plain data."""
+        """Return everything except the arrays as JSON data."""
         about = {f: {"columns": list(lookup.columns), "n_levels": list(lookup.n_levels)} for f, lookup in self.lookups.items()}
         out: dict[str, Any] = {"n_columns": self.n_columns, "lookups": {str(f): about[f] for f in sorted(about)}}
         if self.parts:
@@ -102,94 +102,95 @@ class Encoding:
 
     @classmethod
     def from_data(cls, about: Any, arrays: dict[str, np.ndarray], n_features: int) -> Encoding:
-        """Read what `arrays` and `to_json` wrote; time zones are in the schema. Raises ValueError for anything else."""
-        n_columns, described, parts = _described(about, n_features)
+        """Restore an encoding from the results of `to_json` and `arrays`, without time zones. Raises ValueError for invalid data."""
+        n_columns, described, parts = _parse(about, n_features)
         begin, keys, values, other = (arrays[f"lookup_{name}"] for name in ("begin", "keys", "values", "other"))
         if len(begin) != len(described) + 1 or len(other) != len(described) or len(keys) != len(values):
-            raise ValueError("look-ups are not whole")
+            raise ValueError("the arrays of the lookups have different lengths")
         if begin[0] != 0 or begin[-1] != len(keys) or (begin[:-1] > begin[1:]).any():
-            raise ValueError("look-ups do not cover their values")
+            raise ValueError("the lookups do not cover their values")
         lookups = {}
         for i, (f, (columns, n_levels)) in enumerate(described.items()):
             own = slice(begin[i], begin[i + 1])
             lookups[f] = Lookup(columns, n_levels, keys[own], values[own], float(other[i]), int(arrays["kinds"][f]))
             _check(lookups[f], int(arrays["cuts_begin"][f + 1] - arrays["cuts_begin"][f]) + 1)
         if not set(np.flatnonzero(arrays["kinds"] != NUMBER).tolist()) <= set(lookups):
-            raise ValueError("a category is not looked up")
+            raise ValueError("a category has no lookup")
         return cls(n_columns, lookups, parts)
 
     def with_zones(self, schema: Schema) -> Encoding:
-        """The same with the clocks of a schema's time zones."""
+        """Return the encoding with the time zones of a schema."""
         return replace(self, parts={f: replace(part, zone=schema.kind(part.column).zone) for f, part in self.parts.items()})
 
     def check(self, schema: Schema) -> None:
-        """Raise ValueError unless it is for tables of this schema."""
+        """Raise ValueError if the encoding does not match the schema."""
         if any(schema.kind(part.column).name != "datetime" for part in self.parts.values()):
-            raise ValueError("a column with calendar parts is no datetime")
+            raise ValueError("a column with calendar parts is not a datetime")
         for feature in {*self.lookups, *schema.categories}:
             levels = [len(schema.kind(c).levels) if schema.kind(c).is_category else None for c in self.columns_of(feature)]
             if feature not in self.lookups or levels != list(self.lookups[feature].n_levels):
-                raise ValueError(f"the feature {feature} is looked up by other levels than its columns have")
+                raise ValueError(f"the lookup of feature {feature} does not match the levels of its columns")
 
     def apply(self, table: Table, training: Mapping[int, np.ndarray] | None = None) -> Table:
-        """The features of a table's rows. `training` are features, (n_rows,), of rows that the model learns from."""
+        """Return the table of features. `training` are the values of features in the training rows, (n_rows,), by feature."""
         return table if self.is_plain else EncodedTable(table, self, training or {})
 
 
-Described = tuple[int, dict[int, tuple[tuple[int, ...], tuple[int, ...]]], dict[int, CalendarPart]]
+Parsed = tuple[int, dict[int, tuple[tuple[int, ...], tuple[int, ...]]], dict[int, CalendarPart]]
 
 
-def _described(about: Any, n_features: int) -> Described:
-    """The number of columns; for each feature that is looked up its columns and their numbers of levels; calendar parts."""
+def _parse(about: Any, n_features: int) -> Parsed:
+    """Return the number of columns; the columns and their numbers of levels for each lookup; the calendar parts."""
     if not isinstance(about, dict) or set(about) - {"parts"} != {"n_columns", "lookups"} or not isinstance(about["lookups"], dict):
-        raise ValueError("the features are not described")
+        raise ValueError("the description of the features is incomplete")
     n_columns = about["n_columns"]
     if type(n_columns) is not int or not 1 <= n_columns <= n_features:
         raise ValueError("n_columns is out of range")
     described = {}
     for key, one in about["lookups"].items():
         if not key.isdecimal() or int(key) >= n_features or not isinstance(one, dict) or set(one) != {"columns", "n_levels"}:
-            raise ValueError(f"the feature {key!r} is not described")
+            raise ValueError(f"the description of feature {key!r} is invalid")
         columns, n_levels = one["columns"], one["n_levels"]
         for numbers, most in ((columns, n_columns - 1), (n_levels, MAX_KEYS)):
             if not isinstance(numbers, list) or not numbers or not all(type(n) is int and 0 <= n <= most for n in numbers):
-                raise ValueError(f"the feature {key!r} has columns or levels out of range")
+                raise ValueError(f"feature {key!r} has columns or levels out of range")
         if len(columns) != len(n_levels) or key_space(n_levels) > MAX_KEYS or (int(key) < n_columns and columns != [int(key)]):
-            raise ValueError(f"the feature {key!r} has columns or levels that do not fit")
+            raise ValueError(f"feature {key!r} has columns and levels that do not match")
         described[int(key)] = tuple(columns), tuple(n_levels)
-    parts = _described_parts(about.get("parts", {}), n_columns, n_features)
+    parts = _parse_parts(about.get("parts", {}), n_columns, n_features)
     if set(range(n_columns, n_features)) - set(described) - set(parts) or set(described) & set(parts):
-        raise ValueError("a further feature is not described, or twice")
+        raise ValueError("an additional feature is described twice or not at all")
     return n_columns, dict(sorted(described.items())), parts
 
 
-def _described_parts(about: Any, n_columns: int, n_features: int) -> dict[int, CalendarPart]:
+def _parse_parts(about: Any, n_columns: int, n_features: int) -> dict[int, CalendarPart]:
     if not isinstance(about, dict):
-        raise ValueError("the calendar parts are not described")
+        raise ValueError("the description of the calendar parts is invalid")
     parts = {}
     for key, one in about.items():
         if not key.isdecimal() or not n_columns <= int(key) < n_features or not isinstance(one, dict) or set(one) != {"column", "part"}:
-            raise ValueError(f"the calendar part {key!r} is not described")
+            raise ValueError(f"the description of calendar part {key!r} is invalid")
         column, part = one["column"], one["part"]
         if type(column) is not int or not 0 <= column < n_columns or type(part) is not str or part not in PARTS:
-            raise ValueError(f"the calendar part {key!r} is unknown, or of no column")
+            raise ValueError(f"calendar part {key!r} is unknown, or its column is out of range")
         parts[int(key)] = CalendarPart(column, part)
     return dict(sorted(parts.items()))
 
 
 def _check(lookup: Lookup, n_bins: int) -> None:
+    """Raise ValueError if a lookup is invalid."""
     keys, values = lookup.keys, lookup.values
     if len(keys) and (keys[0] < 0 or keys[-1] >= key_space(lookup.n_levels) or (keys[:-1] >= keys[1:]).any()):
-        raise ValueError("keys are out of range, or not ascending")
+        raise ValueError("the keys of a lookup are out of range or not ascending")
     if lookup.kind == NUMBER:
         if not np.isfinite(values).all() or np.isinf(lookup.other):
-            raise ValueError("a value that is looked up is not finite")
+            raise ValueError("a value of a lookup is not finite")
     elif not (np.isin(values, np.arange(n_bins)).all() and np.isnan(lookup.other)):
         raise ValueError("a level has no bin")
 
 
 class EncodedTable(Table):
-    """A table of features, looked up when they are read."""
+    """Table of the features of an encoding. Encoded features are computed when they are read."""
 
     table: Table
     encoding: Encoding
@@ -223,23 +224,23 @@ class EncodedTable(Table):
 
 @dataclass(frozen=True)
 class ColumnEncoders:
-    """Encoders of each categorical column.
+    """Encoders of the categorical columns of a table.
 
     Attributes
     ----------
-    encoders : for each category, how; the first takes the column's place
-    combinations : groups of categories that are encoded together, and how
+    encoders : encoders by column; the first feature replaces the column, others are appended
+    combinations : groups of columns that are encoded together, with their encoder
     """
 
     encoders: Mapping[int, Sequence[Encoder]]
     combinations: Sequence[tuple[tuple[int, ...], Encoder]] = ()
 
     def fit(self, table: Table, n_levels: Mapping[int, int], targets: EncodingTargets, rows: np.ndarray | None) -> FittedEncoding:
-        """Learn from the rows of a table (all, or the given ones), to which the targets belong."""
+        """Fit the encoders to the given rows of a table (None for all), whose targets are `targets`."""
         codes = {c: table.column(c) for c in self.encoders}
         lookups: dict[int, Lookup] = {}
         training: dict[int, np.ndarray] = {}
-        further = table.n_features
+        n_features = table.n_features
         work = [((c,), encoder) for c, encoders in sorted(self.encoders.items()) for encoder in encoders]
         for columns, encoder in [*work, *self.combinations]:
             levels = tuple(n_levels[c] for c in columns)
@@ -248,7 +249,7 @@ class ColumnEncoders:
             for encoded in encoder.fit(own, targets):
                 feature = columns[0]
                 if len(columns) > 1 or feature in lookups:
-                    feature, further = further, further + 1
+                    feature, n_features = n_features, n_features + 1
                 lookups[feature] = encoded.lookup
                 if encoded.training is not None:
                     training[feature] = encoded.training
@@ -257,16 +258,16 @@ class ColumnEncoders:
 
 @dataclass(frozen=True)
 class FittedEncoding:
-    """An encoding, and the table it was fitted on."""
+    """Encoding with the table that it was fitted on."""
 
     encoding: Encoding
     table: Table
-    training: Mapping[int, np.ndarray] = field(default_factory=dict)  # features, (n_rows learnt from,), that are not looked up there
+    training: Mapping[int, np.ndarray] = field(default_factory=dict)  # values in the training rows of features that are not looked up there
     rows: np.ndarray | None = None
 
     @cached_property
     def features(self) -> Table:
-        """The features of the table: of the rows that the model learns from, as it learns from them; of others, as it sees them."""
+        """Features of the table: training values in the training rows, looked-up values in all other rows."""
         given = {}
         for feature, values in self.training.items():
             if self.rows is not None:
@@ -277,10 +278,10 @@ class FittedEncoding:
         return self.encoding.apply(self.table, given)
 
     def continue_with(self, encoding: Encoding, how: str) -> FittedEncoding:
-        """The same for a model that was trained before, whose look-ups stay as they are."""
+        """Return the result with the encoding of an existing model, whose lookups are kept. `how` names the argument in error messages."""
         if encoding.parts != self.encoding.parts:
-            raise ValueError(f"{how} continues a model with other calendar parts: leave datetime_features as it was")
+            raise ValueError(f"{how} continues a model with other calendar parts: do not change datetime_features")
         columns = [{f: e.columns_of(f) for f in range(e.n_features)} for e in (encoding, self.encoding)]
         if columns[0] != columns[1] or not np.array_equal(encoding.kinds, self.encoding.kinds):
-            raise ValueError(f"{how} continues a model with other encoders: leave the parameters of categories as they were")
+            raise ValueError(f"{how} continues a model with other encoders: do not change the parameters of categorical columns")
         return replace(self, encoding=encoding)

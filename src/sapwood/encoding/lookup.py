@@ -1,4 +1,4 @@
-"""A feature that is looked up: a number for each level of a category, or for each combination of levels of some."""
+"""Lookup table of an encoded feature: a number for each level, or for each combination of levels of several columns."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from functools import cached_property
 
 import numpy as np
 
-MAX_KEYS = 1 << 62  # combinations of levels that may exist, so that each has a number
+MAX_KEYS = 1 << 62  # maximum number of combinations of levels: keys are int64
 
 
 def key_space(n_levels: Sequence[int]) -> int:
-    """The number of combinations of these many levels each, and of missing ones."""
+    """Return the number of combinations of levels, with missing as one more level of each column."""
     space = 1
     for n in n_levels:
         space *= n + 1
@@ -20,15 +20,15 @@ def key_space(n_levels: Sequence[int]) -> int:
 
 
 def combine(codes: Sequence[np.ndarray], n_levels: Sequence[int]) -> np.ndarray:
-    """(n_rows,) int64: the number of each row's combination of levels. Of one column: 0 for a missing level, else its code + 1."""
+    """Return the key of the combination of levels of each row, (n_rows,) int64. For one column: code + 1, or 0 if missing."""
     keys = np.zeros(len(codes[0]), dtype=np.int64)
     for own, n in zip(codes, n_levels, strict=True):
-        keys = keys * (n + 1) + np.where(own >= 0, own, -1).astype(np.int64) + 1  # a code that is not a number is missing, too
+        keys = keys * (n + 1) + np.where(own >= 0, own, -1).astype(np.int64) + 1  # NaN is missing, too
     return keys
 
 
 def split(keys: np.ndarray, n_levels: Sequence[int]) -> list[np.ndarray]:
-    """The codes, -1 for a missing level, that `combine` made keys of."""
+    """Return the codes of each column (-1 is missing) from keys; the inverse of `combine`."""
     codes = []
     for n in reversed(n_levels):
         codes.append(keys % (n + 1) - 1)
@@ -38,16 +38,16 @@ def split(keys: np.ndarray, n_levels: Sequence[int]) -> list[np.ndarray]:
 
 @dataclass(frozen=True)
 class Lookup:
-    """The values of a feature of the model, by key.
+    """Lookup table from keys to the values of a feature.
 
     Attributes
     ----------
-    columns : which of the table's columns it is made of
-    n_levels : of each of them
-    keys : (n,) int64, ascending: the combinations that have a value of their own
-    values : (n,) float64
-    other : the value of all others; NaN is missing
-    kind : how it is split: NUMBER, PARTITION or ONE_VS_REST
+    columns : columns of the table that the feature is computed from
+    n_levels : number of levels of each column
+    keys : (n,) int64, ascending: keys with a value
+    values : (n,) float64: their values
+    other : value of all other keys; NaN is missing
+    kind : type of its splits: NUMBER, PARTITION or ONE_VS_REST
     """
 
     columns: tuple[int, ...]
@@ -58,17 +58,17 @@ class Lookup:
     kind: int
 
     def read(self, codes: Sequence[np.ndarray]) -> np.ndarray:
-        """(n_rows,) float64 from the codes of the columns."""
+        """Return the values of the feature, (n_rows,) float64, from the codes of its columns."""
         keys = combine(codes, self.n_levels)
-        if self._table is not None:
-            return self._table[keys]
+        if self._dense is not None:
+            return self._dense[keys]
         at = np.minimum(np.searchsorted(self.keys, keys), max(0, len(self.keys) - 1))
         found = self.keys[at] == keys if len(self.keys) else np.zeros(len(keys), dtype=bool)
         return np.where(found, self.values[at] if len(self.keys) else self.other, self.other)
 
     @cached_property
-    def _table(self) -> np.ndarray | None:
-        """The values of all keys, where they are not too many, nor many more than have a value."""
+    def _dense(self) -> np.ndarray | None:
+        """Values of all possible keys; None if there are too many."""
         space = key_space(self.n_levels)
         if space > 1 << 20 or space > 8 * len(self.keys) + 256:
             return None

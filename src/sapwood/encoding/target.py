@@ -1,4 +1,4 @@
-"""Ordered target statistics: the mean target of a level, for each row from the rows before it (Prokhorenkova et al., CatBoost, 2018)."""
+"""Ordered target statistics (Prokhorenkova et al., CatBoost, 2018)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from sapwood.encoding.lookup import Lookup
 
 
 class Target(Encoder):
-    """The mean target of a level, drawn to the mean of all by `prior` rows.
+    """Mean target of a level, shrunk towards the mean of all rows.
 
-    A row that the model learns from must not see its own target: its mean is of the rows before it in a permutation, given by a hash of
-    row ids. Rows to be predicted see the mean of all rows. An unseen level is treated as missing: it has the mean of the
-    rows where the level was missing, or of all rows if there were none.
+    To avoid leakage, the value of a training row is the mean over the preceding rows of its level in a random permutation (a hash of row
+    ids). At prediction it is the mean over all training rows of the level. An unseen level is treated as missing: it has the mean of the
+    training rows with a missing level, or the mean of all rows if there are none.
 
-    The permutation goes through the rows of all partitions: each of them gathers their keys and targets.
+    Permutations are over the rows of all partitions, so every partition gathers the keys and targets of all.
 
     Parameters
     ----------
-    prior : how many rows the mean of all counts for
-    n_permutations : whose means are averaged
+    prior : weight of the mean of all rows, in rows
+    n_permutations : number of permutations that are averaged
     """
 
     prior: float
@@ -33,13 +33,13 @@ class Target(Encoder):
         self.prior, self.n_permutations = prior, n_permutations
 
     def fit(self, column: CategoryKeys, targets: EncodingTargets) -> list[EncodedFeature]:
-        (keys, numbers), everyone = column.numbered(targets.execution), targets.gathered()
-        orders = [everyone.order(permutation) for permutation in range(self.n_permutations)]
+        (keys, index), whole = column.indexed(targets.execution), targets.gathered()
+        orders = [whole.order(permutation) for permutation in range(self.n_permutations)]
         out = []
         for target in range(len(targets)):
             training = np.zeros(targets.n_rows)
             for order in orders:
-                totals, before = everyone.sums(target, numbers, len(keys), order)
+                totals, before = whole.sums(target, index, len(keys), order)
                 training += self._means(before[targets.range.own], targets.means[target]) / self.n_permutations
             values = self._means(totals, targets.means[target])
             other = float(values[0]) if column.is_single and keys[0] == 0 else targets.means[target]
