@@ -6,7 +6,7 @@ from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL, Execution
-from sapwood.trees.growth import make_grower
+from sapwood.trees.growth import TreeInput, make_grower
 from tests.paging import cut
 from tests.reference import binning as twin
 
@@ -111,7 +111,7 @@ class TestWorkspace:
 
     def root(self, grower, n_rows):
         gradient = np.random.default_rng(2).integers(-1000, 1000, n_rows).astype(np.int32)
-        gain = grower.start(gradient.view(np.uint8), kernels.HistogramFormat(0, 20), kernels.SplitRules(), 0, 0)
+        gain = grower.start(TreeInput(gradient.view(np.uint8), kernels.HistogramFormat(0, 20), kernels.SplitRules(), 0, 0))
         return gain, grower.search.histogram(0)
 
     @pytest.mark.parametrize("n_features", [3, 70])

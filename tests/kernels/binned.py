@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sapwood.trees.growth import LocalGrower
+from sapwood.trees.growth import LocalGrower, TreeInput
 from tests.reference import histogram as twin
 
 SINGLE, WIDE, NARROW = 0, 1, 2
@@ -18,7 +18,7 @@ NODES += ["gradient", "hessian", "lower", "upper", "step", "anchor"]
 
 def module_of(grower):
     """The compiled module that a grower is made of."""
-    return sys.modules[type(getattr(grower, "search", grower)).__module__]
+    return sys.modules[type(grower.search).__module__]
 
 
 def nodes_of(grower):
@@ -185,7 +185,8 @@ class Gradients:
     def start(self, grower, max_depth=0, allowed=None, sample=None, **rules):
         """Begin a tree; returns the gain of the root's best split."""
         kernels = module_of(grower)
-        return grower.start(self.records(), self.format(kernels), kernels.SplitRules(**rules), max_depth, self.key, allowed, sample)
+        tree = TreeInput(self.records(), self.format(kernels), kernels.SplitRules(**rules), max_depth, self.key, allowed, sample)
+        return grower.start(tree)
 
 
 def grow(tree, gradients, n_splits, leaf_size=4, **rules):

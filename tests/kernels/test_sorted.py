@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sapwood.trees.growth import SortedGrower
 from tests.kernels.binned import MODES, NARROW, WIDE, Gradients, grow
 from tests.reference import splits as twin
 
@@ -17,7 +18,8 @@ def sort(kernels, x, n_threads=1):
 
 def make(kernels, x, n_threads=1, **proposal):
     found = sort(kernels, x)
-    return kernels.SortedTree([rows for rows, _ in found], [max(1, len(values)) for _, values in found], n_threads, **proposal)
+    tree = kernels.SortedTree([rows for rows, _ in found], [max(1, len(values)) for _, values in found], n_threads, **proposal)
+    return SortedGrower(tree)
 
 
 def random_table(rng, n_rows, n_features=4, n_values=12, missing=0.2):

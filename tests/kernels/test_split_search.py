@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sapwood.trees.growth import LocalGrower
+from sapwood.trees.growth import LocalGrower, TreeInput
 from tests.kernels.binned import MODES, NARROW, SINGLE, WIDE, Binned, Gradients, nodes_of
 from tests.reference import histogram as twin_histogram
 from tests.reference import splits as twin
@@ -535,7 +535,7 @@ class TestBadArguments:
     def start(self, kernels, grower, gradients=None, form=WIDE, allowed=None, sample=None, rules=None, **change):
         histograms = kernels.HistogramFormat(**{"gradients": form, "count_bits": 10, "gradient_shift": 0, "hessian_shift": 0, **change})
         gradients = np.zeros(160, dtype=np.uint8) if gradients is None else gradients
-        return grower.start(gradients, histograms, kernels.SplitRules(**(rules or {})), 0, 0, allowed, sample)
+        return grower.start(TreeInput(gradients, histograms, kernels.SplitRules(**(rules or {})), 0, 0, allowed, sample))
 
     def started(self, kernels):
         grower = self.make(kernels)

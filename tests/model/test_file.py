@@ -195,7 +195,7 @@ class TestCraftedArrays:
     @pytest.mark.parametrize("shared", [True, None, -1, 1, 1001, 0.0, "0", [0]])
     def test_what_a_round_is(self, parts, shared):
         arrays, about = parts
-        refuse(arrays, {**about, "shared": shared}, "shared trees|another number of values")
+        refuse(arrays, {**about, "shared": shared}, "shared trees|wrong number of values")
 
     def test_values_for_each_output(self, parts):
         arrays, about = parts

@@ -69,7 +69,7 @@ class SortedRows:
     def binning(self) -> Binning:
         return self._sort()[1]
 
-    def workspace(self, execution: Execution) -> kernels.SortedTree:
+    def native_tree(self, execution: Execution) -> kernels.SortedTree:
         """The native state in which trees grow on these rows."""
         columns, _, n_values = self._sort()
         return kernels.SortedTree(columns, n_values, execution.n_threads, self.proposal, self.n_quantiles)

@@ -119,8 +119,8 @@ class EncodingTargets:
         return np.argsort(hashes if self.ids is None else hashes[self.ids], kind="stable").astype(np.uint32)
 
     def sums(self, target: int, keys: np.ndarray, n_keys: int, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return sums of a target and of weights by key, (n_keys, 2) float64, and for each row the sums over the rows with the same key that
-        precede it in `order`, (n_rows, 2)."""
+        """Return sums of a target and of weights by key, (n_keys, 2) float64, and for each row the sums over the rows of the same key
+        that precede it in `order`, (n_rows, 2)."""
         totals, before = np.zeros((n_keys, 2), dtype=np.int64), np.zeros((self.n_rows, 2), dtype=np.int64)
         kernels.sum_before(order, keys, self.targets[target], self.weights, before, totals)
         units = np.array([self.units[target], self.weight_unit])

@@ -1,1 +1,1 @@
-"""gradients -> histograms -> splits -> tree."""
+"""Growing trees: gradients -> histograms -> splits -> tree."""

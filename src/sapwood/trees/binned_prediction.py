@@ -1,4 +1,4 @@
-"""One tree's part in the raw predictions of rows that training holds: binned rows, or sorted rows with their numbers."""
+"""Prediction of one tree for the rows of training and evaluation sets, which are binned or sorted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sapwood.trees.tree import Tree
 
 
 def add_tree(rows: Pages | SortedRows, tree: Tree, raw: np.ndarray, execution: Execution, factor: float = 1.0) -> None:
-    """Add one tree, times a factor, to the raw predictions of rows, (n_outputs of the tree, n_rows)."""
+    """Add the prediction of a tree, times `factor`, to raw predictions, (n_outputs of the tree, n_rows)."""
     trees, leaves = tree.native(), tree.leaves.native(tree.leaves.scaled(factor).arrays())
     if isinstance(rows, SortedRows):
         scorer = kernels.Scorer(trees, leaves, rows.table.n_features, len(raw))
@@ -29,7 +29,7 @@ def add_tree(rows: Pages | SortedRows, tree: Tree, raw: np.ndarray, execution: E
 
 
 def leaf_of_rows(rows: Pages | SortedRows, tree: Tree, nodes: np.ndarray, execution: Execution) -> np.ndarray:
-    """Return (n_rows,) int64: the leaf that each row reaches, counted among `nodes`, which are all leaves of the tree."""
+    """Return the leaf of each row, (n_rows,) int64, as an index into `nodes`, the leaves of the tree."""
     numbers = ConstantLeaves.of_steps(len(tree.feature), nodes, np.arange(len(nodes)))
     reached = np.zeros((1, rows.n_rows))
     add_tree(rows, replace(tree, leaves=numbers), reached, execution)

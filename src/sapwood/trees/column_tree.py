@@ -1,4 +1,4 @@
-"""A tree in a form that other libraries share: by columns of the table."""
+"""Tree whose splits are on columns of the table, for export to other libraries."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from sapwood.trees.leaf_models import ConstantLeaves, LeafModel
 
 @dataclass(frozen=True)
 class ColumnTree:
-    """A tree that asks for columns of the table, not for features that are looked up.
+    """Tree whose splits are on columns of the table, not on encoded features.
 
-    `x <= threshold` goes left; of a category, the codes that `levels` says. What is missing goes left where `missing_left`, and so does a
-    level that the fit did not see. A leaf has column -1.
+    Values x <= threshold go left; for a category, the codes in `levels` do. Missing values and unseen levels go left if `missing_left`. A
+    leaf has column -1.
     """
 
     column: np.ndarray  # (n_nodes,) int32
@@ -26,14 +26,14 @@ class ColumnTree:
     gain: np.ndarray  # (n_nodes,) float64
     count: np.ndarray  # (n_nodes,) int64
     leaves: LeafModel
-    levels: dict[int, np.ndarray] = field(default_factory=dict)  # by node: (n_levels,) bool, whether a code goes left
+    levels: dict[int, np.ndarray] = field(default_factory=dict)  # by node: (n_levels,) bool, codes that go left
 
     @property
     def is_leaf(self) -> np.ndarray:
         return self.column < 0
 
     def take(self, order: Sequence[int]) -> ColumnTree:
-        """The same tree with these nodes in this order: the root, and all that can be reached from it."""
+        """Return the tree with its nodes in this order. `order` contains the root and all nodes that can be reached from it."""
         number = np.full(len(self.column), -1, dtype=np.int32)
         number[order] = np.arange(len(order))
         leaf = self.is_leaf[order]
@@ -44,7 +44,7 @@ class ColumnTree:
 
     @property
     def with_missing_right(self) -> ColumnTree:
-        """The same tree, with the children of splits on categories changed places where need be, so that what is missing goes right."""
+        """Tree in which missing values go right at splits on categories: children are swapped where they go left."""
         swap = np.array([node in self.levels and bool(self.missing_left[node]) for node in range(len(self.column))])
         return replace(
             self,
@@ -56,7 +56,7 @@ class ColumnTree:
 
     @classmethod
     def leaf(cls, value: float) -> ColumnTree:
-        """A tree that says the same of all rows."""
+        """Return a tree with one leaf."""
         none, zero = np.array([-1], dtype=np.int32), np.zeros(1)
         leaves = ConstantLeaves(np.array([value]))
         return cls(none, zero, none, none, np.zeros(1, dtype=bool), zero, np.ones(1, dtype=np.int64), leaves)

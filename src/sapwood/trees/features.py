@@ -1,4 +1,4 @@
-"""Which features a node may split on: some drawn at random, and those that may interact with the ones above."""
+"""Features that a node may split on: random subsets and interaction constraints."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from sapwood.runtime import kernels
 from sapwood.trees.growth import Grower
 
 MASK = (1 << 64) - 1
-BY_TREE, BY_LEVEL, BY_NODE = 0x5851F42D4C957F2D, 0x14057B7EF767814F, 0x9E3779B97F4A7C15  # so that their draws differ
+BY_TREE, BY_LEVEL, BY_NODE = 0x5851F42D4C957F2D, 0x14057B7EF767814F, 0x9E3779B97F4A7C15  # constants that make their random subsets differ
 
 
 class Interactions:
-    """Which features may meet on a path from root to leaf."""
+    """Interaction constraints: features that may be on the same path from the root to a leaf. Here all may."""
 
     def root(self, n_features: int) -> np.ndarray:
-        """(n_features,) bool: what the root may split on."""
+        """Return the features that the root may split on, (n_features,) bool."""
         return np.ones(n_features, dtype=bool)
 
     def below(self, path: frozenset[int], n_features: int) -> np.ndarray:
-        """(n_features,) bool: what a node below splits on these features may split on."""
+        """Return the features that a node may split on, (n_features,) bool. `path` are the features of the splits above it."""
         return np.ones(n_features, dtype=bool)
 
 
 class InteractionOrder(Interactions):
-    """At most so many different features on a path: 1 for none that interact, 2 for pairs."""
+    """Maximum number of different features on a path: 1 for no interactions, 2 for pairwise interactions."""
 
     def __init__(self, order: int) -> None:
         self.order = order
@@ -38,7 +38,7 @@ class InteractionOrder(Interactions):
 
 
 class InteractionGroups(Interactions):
-    """All features of a path belong to one of the groups; features in no group form one of their own."""
+    """Groups of features that may interact: all features of a path are in one group. Features in no group form another group."""
 
     def __init__(self, groups: list[frozenset[int]], n_features: int) -> None:
         rest = frozenset(range(n_features)) - frozenset().union(*groups)
@@ -53,7 +53,7 @@ class InteractionGroups(Interactions):
 
 
 class ColumnInteractions(Interactions):
-    """Interactions of columns, where features are made of them: all of a feature's columns must be allowed to meet."""
+    """Interaction constraints on columns, for encoded features: all columns of the features of a path must be allowed to interact."""
 
     of_columns: Interactions
     columns: list[tuple[int, ...]]
@@ -66,20 +66,20 @@ class ColumnInteractions(Interactions):
         return self.below(frozenset(), n_features)
 
     def below(self, path: frozenset[int], n_features: int) -> np.ndarray:
-        met = frozenset(c for f in path for c in self.columns[f])
-        allowed = self._columns(met)
+        used = frozenset(c for f in path for c in self.columns[f])
+        allowed = self._columns(used)
         out = np.zeros(n_features, dtype=bool)
         for f, columns in enumerate(self.columns):
-            out[f] = allowed[columns[0]] and all(self._columns(met | set(columns[:i]))[columns[i]] for i in range(1, len(columns)))
+            out[f] = allowed[columns[0]] and all(self._columns(used | set(columns[:i]))[columns[i]] for i in range(1, len(columns)))
         return out
 
-    def _columns(self, met: frozenset[int]) -> np.ndarray:
-        return self.of_columns.below(met, self.n_columns) if met else self.of_columns.root(self.n_columns)
+    def _columns(self, used: frozenset[int]) -> np.ndarray:
+        return self.of_columns.below(used, self.n_columns) if used else self.of_columns.root(self.n_columns)
 
 
 @dataclass(frozen=True)
 class FeaturePolicy:
-    """Shares of the features drawn for each tree, of those for each level, of those for each node; and interactions."""
+    """Fractions of features drawn for each tree, of those for each level, and of those for each node; interaction constraints."""
 
     n_features: int
     by_node: float = 1.0
@@ -89,34 +89,37 @@ class FeaturePolicy:
 
     @property
     def is_restricted(self) -> bool:
+        """Whether nodes may split on some features only."""
         return self.interactions is not None or min(self.by_node, self.by_level, self.by_tree) < 1.0
 
     def tree(self, key: int) -> TreeFeatures:
-        """Features that the nodes of one tree may split on; `key` identifies the tree."""
+        """Return the features that the nodes of a tree may split on. `key` identifies the tree."""
         return RestrictedFeatures(self, key) if self.is_restricted else TreeFeatures()
 
 
 class TreeFeatures:
-    """The features of a tree's nodes: here, all. Nodes are counted in the order they are made."""
+    """Features that the nodes of a tree may split on: all. Nodes are numbered in the order of their creation."""
 
     def of_root(self) -> np.ndarray | None:
-        """(n_features,) uint8, 1 for those the root may split on; None for all."""
+        """Return the features of the root, (n_features,) uint8; None for all."""
         return None
 
     def of_children(self, nodes: list[int], grower: Grower) -> np.ndarray | None:
-        """(2 * n_nodes, n_features) uint8 for the children of nodes about to be split; None for all."""
+        """Return the features of the children of nodes that are about to be split, (2 * n_nodes, n_features) uint8; None for all."""
         return None
 
     def of_node(self, node: int) -> np.ndarray | None:
-        """(n_features,) uint8 for a node that was made before; None for all."""
+        """Return the features of an existing node, (n_features,) uint8; None for all."""
         return None
 
 
 @dataclass
 class RestrictedFeatures(TreeFeatures):
+    """Features that the nodes of a tree may split on, by a FeaturePolicy."""
+
     policy: FeaturePolicy
     key: int
-    paths: list[tuple[int, int, frozenset[int]]] = field(default_factory=list)  # of each node: its id, depth, the features above it
+    paths: list[tuple[int, int, frozenset[int]]] = field(default_factory=list)  # id, depth and features above, of each node
 
     def of_root(self) -> np.ndarray:
         self.paths.append((0, 0, frozenset()))
@@ -141,18 +144,18 @@ class RestrictedFeatures(TreeFeatures):
         if policy.interactions is not None:
             allowed = policy.interactions.below(path, n) if path else policy.interactions.root(n)
         seeds = BY_TREE, BY_LEVEL * (depth + 1), BY_NODE * (node + 1)
-        for share, seed in zip((policy.by_tree, policy.by_level, policy.by_node), seeds, strict=True):
-            allowed = _draw(allowed, share, (self.key + seed) & MASK)
+        for fraction, seed in zip((policy.by_tree, policy.by_level, policy.by_node), seeds, strict=True):
+            allowed = _draw(allowed, fraction, (self.key + seed) & MASK)
         return allowed.astype(np.uint8)
 
 
-def _draw(allowed: np.ndarray, share: float, key: int) -> np.ndarray:
-    """A share of the allowed features, at least one: those of the lowest hashes."""
+def _draw(allowed: np.ndarray, fraction: float, key: int) -> np.ndarray:
+    """Return a random fraction of the allowed features, at least one: those with the lowest hashes."""
     features = np.flatnonzero(allowed)
-    if share >= 1.0 or len(features) <= 1:
+    if fraction >= 1.0 or len(features) <= 1:
         return allowed
     hashes = kernels.hash_rows(len(allowed), key)[features]
-    chosen = features[np.argsort(hashes, kind="stable")[: max(1, int(share * len(features)))]]
+    chosen = features[np.argsort(hashes, kind="stable")[: max(1, int(fraction * len(features)))]]
     out = np.zeros_like(allowed)
     out[chosen] = True
     return out

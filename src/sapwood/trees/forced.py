@@ -1,4 +1,4 @@
-"""Splits that the user asks for, at the top of every tree."""
+"""Forced splits at the top of every tree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sapwood.trees.growth import Grower
 
 @dataclass(frozen=True)
 class ForcedSplit:
-    """A split at the root or below another forced split. It is made unless a child would be empty."""
+    """Forced split of the root, or of a child of another forced split. It is skipped if a child would be empty."""
 
     feature: int
     bin: int
@@ -21,7 +21,7 @@ class ForcedSplit:
     right: ForcedSplit | None = None
 
     def grow(self, grower: Grower, frontier: Frontier, features: TreeFeatures) -> None:
-        """Split the root and what is below it as told, as far as the frontier has room."""
+        """Apply this split and those below it, until the tree has its maximum number of leaves."""
         waiting: deque[tuple[int, ForcedSplit | None]] = deque([(0, self)])
         while waiting and not frontier.full:
             node, split = waiting.popleft()

@@ -7,20 +7,20 @@ from collections.abc import Callable
 
 import numpy as np
 
-Sums = tuple[np.ndarray, np.ndarray, np.ndarray]  # gradients, hessians, rows of some nodes
+Sums = tuple[np.ndarray, np.ndarray, np.ndarray]  # sums of gradients, hessians and rows of nodes
 
 
 class Frontier:
-    """The leaves that could be split.
+    """Base class of growth policies. Holds the leaves that can be split.
 
-    A grower's life with it: `add` the root; then, as long as `choose` hands out leaves, split them and `add` their children.
+    Order of calls: `add` the root; as long as `choose` returns leaves, split them and `add` their children.
 
     Parameters
     ----------
-    max_leaves : int or None
+    max_leaves : maximum number of leaves; None for no limit
     """
 
-    splits_levels_jointly = False  # whether all leaves of a level have one split
+    splits_levels_jointly = False  # whether all leaves of a level have the same split
 
     def __init__(self, max_leaves: int | None) -> None:
         self.leaves_left: float = float("inf") if max_leaves is None else max_leaves - 1
@@ -28,37 +28,37 @@ class Frontier:
     def group_leaves(
         self, left: np.ndarray, right: np.ndarray, leaves: np.ndarray, sums: Sums, allows: Callable[[Sums], np.ndarray]
     ) -> np.ndarray | None:
-        """(n_leaves,) numbers of groups: leaves of a group have one value. None: each has its own.
+        """Return the group of each leaf, (n_leaves,): leaves of a group have the same value. None: each leaf has its own value.
 
-        `left` and `right` are the children of each node, -1 in leaves; `sums` are those of the leaves; `allows` tells which sums may make
-        a leaf.
+        `left` and `right` are the children of each node, -1 in leaves; `sums` are those of the leaves; `allows` returns whether nodes with
+        given sums may be leaves.
         """
         return None
 
     def add(self, first: int, gains: list[float]) -> None:
-        """Take in the nodes first, first + 1, ... with the gains of their best splits; no gain, no split."""
-        raise TypeError(f"{type(self).__name__} does not take leaves in")
+        """Add the leaves first, first + 1, ... with the gains of their best splits. Leaves without a positive gain are not split."""
+        raise TypeError(f"{type(self).__name__} must implement add(first, gains)")
 
     def choose(self) -> list[int]:
-        """The leaves to split next, all at once; none when the tree is done."""
-        raise TypeError(f"{type(self).__name__} does not choose")
+        """Return the leaves to split next; an empty list ends the tree."""
+        raise TypeError(f"{type(self).__name__} must implement choose()")
 
     def remove(self, node: int) -> None:
-        """Count a leaf as split without choosing it."""
-        raise TypeError(f"{type(self).__name__} does not give leaves away")
+        """Remove a leaf that is split without being chosen."""
+        raise TypeError(f"{type(self).__name__} must implement remove(node)")
 
     def update_gain(self, node: int, gain: float) -> None:
-        """A leaf that was added has another gain now."""
-        raise TypeError(f"{type(self).__name__} does not change its mind")
+        """Replace the gain of a leaf."""
+        raise TypeError(f"{type(self).__name__} must implement update_gain(node, gain)")
 
     @property
     def full(self) -> bool:
-        """Whether no leaf beyond those chosen will be split."""
+        """Whether the maximum number of leaves is reached, so that no other leaf will be split."""
         return self.leaves_left <= 0
 
 
 class LeafWise(Frontier):
-    """The one leaf with the highest gain; a tie goes to the older."""
+    """Split the leaf with the highest gain; of equal gains, the older leaf."""
 
     def __init__(self, max_leaves: int | None) -> None:
         super().__init__(max_leaves)
@@ -87,7 +87,7 @@ class LeafWise(Frontier):
 
 
 class DepthWise(Frontier):
-    """All leaves of a level; the best of them where there is no room for all."""
+    """Split all leaves of a level; those with the highest gains if the maximum number of leaves does not allow all."""
 
     def __init__(self, max_leaves: int | None) -> None:
         super().__init__(max_leaves)
@@ -115,17 +115,17 @@ class DepthWise(Frontier):
 
 
 class Symmetric(Frontier):
-    """All leaves of a level or none, by the same split.
+    """Split all leaves of a level by the same split, or none of them.
 
-    Where that would leave a child with too few rows, the rows stay together: both children have their parent's value.
+    If a child of a node would have too few rows, both children get the value of the node.
     """
 
     n_chosen: int
     splits_levels_jointly = True
-    MOST_LEVELS = 16
+    MAX_LEVELS = 16
 
     def __init__(self, max_leaves: int | None) -> None:
-        super().__init__(min(max_leaves or 1 << self.MOST_LEVELS, 1 << self.MOST_LEVELS))
+        super().__init__(min(max_leaves or 1 << self.MAX_LEVELS, 1 << self.MAX_LEVELS))
         self.level: list[tuple[int, float]] = []
         self.n_chosen = 0
 
@@ -148,16 +148,16 @@ class Symmetric(Frontier):
         self, left: np.ndarray, right: np.ndarray, leaves: np.ndarray, sums: Sums, allows: Callable[[Sums], np.ndarray]
     ) -> np.ndarray | None:
         inner = np.flatnonzero(left >= 0)
-        whole = tuple(np.zeros(len(left), dtype=part.dtype) for part in sums)
-        for all_, part in zip(whole, sums, strict=True):
-            all_[leaves] = part
+        totals = tuple(np.zeros(len(left), dtype=part.dtype) for part in sums)
+        for total, part in zip(totals, sums, strict=True):
+            total[leaves] = part
             for node in inner[::-1]:  # children come after their parents
-                all_[node] = all_[left[node]] + all_[right[node]]
-        fit = allows((whole[0], whole[1], whole[2]))
+                total[node] = total[left[node]] + total[right[node]]
+        allowed = allows((totals[0], totals[1], totals[2]))
         group = np.arange(len(left))
         for node in inner:
             children = [left[node], right[node]]
-            if group[node] != node or not fit[children].all():  # nor can what is below be told apart
+            if group[node] != node or not allowed[children].all():  # all nodes below are in the same group
                 group[children] = group[node]
         return np.unique(group[leaves], return_inverse=True)[1]
 

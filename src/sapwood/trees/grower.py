@@ -1,4 +1,4 @@
-"""The growing loop: gradients in, a tree out. The same wherever the rows are: see `growth.py`."""
+"""The growing loop: from gradients to a tree. See `growth.py` for rows in one or several partitions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sapwood.trees.features import FeaturePolicy
 from sapwood.trees.forced import ForcedSplit
 from sapwood.trees.frontier import Frontier
 from sapwood.trees.gradients import FixedGradients, HistogramFormat
-from sapwood.trees.growth import Grower
+from sapwood.trees.growth import Grower, TreeInput
 from sapwood.trees.leaf_assignment import LeafAssignment
 from sapwood.trees.leaf_models import ConstantLeaves
 from sapwood.trees.monotonic import MonotonicBounds
@@ -23,7 +23,7 @@ from sapwood.trees.tree import Tree
 
 @dataclass(frozen=True)
 class TreeConfig:
-    """How a tree is grown."""
+    """Configuration of the growth of trees."""
 
     frontier: type[Frontier]
     features: FeaturePolicy
@@ -44,23 +44,24 @@ def grow_tree(
     leaves: LeafAssignment,
     sample: np.ndarray | None = None,
 ) -> Tree:
-    """Grow one tree; its leaf values are Newton steps times the learning rate. `leaves` tells afterwards where the rows are.
+    """Grow one tree. Leaf values are Newton steps times the learning rate. The leaf of each row is written to `leaves`.
 
-    `key` tells this tree from all others of the model: whatever is random is a hash of it and of row, node or feature ids. `sample` holds
-    the ids of the rows to grow on, ascending; None for all.
+    `key` identifies the tree: random numbers are hashes of the key and of row, node or feature ids. `sample` are the rows to grow on,
+    ascending; None for all.
     """
     frontier, features, form = config.frontier(config.max_leaves), config.features.tree(key), gradients.histogram_format()
     histograms = kernels.HistogramFormat(form.mode, form.count_bits, form.gradient_shift, form.hessian_shift)
-    gain = grower.start(gradients.data, histograms, config.rules.for_tree(form), config.max_depth or 0, key, features.of_root(), sample)
+    rules, max_depth = config.rules.for_tree(form), config.max_depth or 0
+    gain = grower.start(TreeInput(gradients.data, histograms, rules, max_depth, key, features.of_root(), sample))
     frontier.add(0, [gain])
     if config.forced is not None:
         config.forced.grow(grower, frontier, features)
-    watch = config.monotonic_bounds(grower, frontier, features, config.rules.monotonic)
+    bounds = config.monotonic_bounds(grower, frontier, features, config.rules.monotonic)
     while chosen := frontier.choose():
         first, gains = grower.advance(chosen, not frontier.full, features.of_children(chosen, grower))
         frontier.add(first, gains)
-        watch.after(chosen, first)
-    watch.finish()
+        bounds.after_splits(chosen, first)
+    bounds.finish()
     return _finish(grower, binning, gradients, form, config, frontier, leaves)
 
 
@@ -73,7 +74,7 @@ def _finish(
     frontier: Frontier,
     leaves: LeafAssignment,
 ) -> Tree:
-    """Freeze the nodes into a tree. Leaf values come from the exact sums of the rows' gradients, not from the histograms' rounded ones."""
+    """Return the tree. Leaf values are computed from exact sums of gradients, not from the rounded sums of histograms."""
     grown, sets = grower.grown(form.gradient_unit), grower.sets()
     at, inner, feature, bin_, count = grown.leaves, grown.inner, grown.feature, grown.bin, grown.count
     left, right = grown.left, grown.right

@@ -1,11 +1,12 @@
-"""Growing the nodes of a tree on rows in this process, or on several partitions of rows whose sums are added up.
+"""Growers: the nodes of a growing tree, on rows of this process or on several partitions of the rows.
 
-A `kernels.RowPartition` holds rows and knows nothing but them; a `kernels.SplitSearch` holds nodes and histograms and knows no row. Between
-them are sums of integers, which add up exactly: the trees of one partition and of many are the same to the last bit.
+A `kernels.RowPartition` holds rows and has no nodes; a `kernels.SplitSearch` holds nodes and histograms and has no rows. They exchange
+integer sums, which are exact: trees are the same for any number of partitions.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -15,39 +16,54 @@ from sapwood.data.sorted import SortedRows
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
 
-HISTOGRAM_BYTES = 1 << 28  # of histograms that are kept; beyond, those of the nodes with the lowest gains are dropped and counted again
-Gains = tuple[int, list[float]]  # the first of some nodes, and the gains of their best splits
+HISTOGRAM_BYTES = 1 << 28  # of cached histograms; beyond it, those of the nodes with the lowest gains are dropped and computed again
+Gains = tuple[int, list[float]]  # first node, and the gains of the best splits of it and the following nodes
+
+
+@dataclass(frozen=True)
+class TreeInput:
+    """Gradients and settings of a tree to grow.
+
+    Attributes
+    ----------
+    gradients : fixed-point gradients of the rows of this partition: see `FixedGradients.data`
+    format : number format of the histograms
+    rules : limits of splits, in the units of the histograms
+    max_depth : maximum depth; 0 for no limit
+    key : key of the random numbers of the tree
+    allowed : (n_features,) uint8: features that the root may split on; None for all
+    sample : rows of this partition to grow on, ascending int64; None for all
+    """
+
+    gradients: np.ndarray
+    format: kernels.HistogramFormat
+    rules: kernels.SplitRules
+    max_depth: int
+    key: int
+    allowed: np.ndarray | None = None
+    sample: np.ndarray | None = None
 
 
 class Grower(Protocol):
-    """The nodes of a growing tree, and the rows they hold. Its life: `constrain` once; for each tree `start`, `advance`, `leaf_sums`."""
+    """Nodes of a growing tree, and their rows. Order of calls: `constrain` once; for each tree `start`, `advance`, `leaf_sums`."""
 
     def constrain(self, constraints: kernels.TreeConstraints) -> None:
-        """Set the constraints of all trees to come."""
+        """Set the constraints of all following trees."""
 
-    def start(
-        self,
-        gradients: np.ndarray,
-        format: kernels.HistogramFormat,
-        rules: kernels.SplitRules,
-        max_depth: int,
-        key: int,
-        allowed: np.ndarray | None = None,
-        sample: np.ndarray | None = None,
-    ) -> float:
-        """Begin a tree. Returns the gain of the root's best split."""
+    def start(self, tree: TreeInput) -> float:
+        """Start a tree. Return the gain of the best split of the root."""
 
     def advance(self, nodes: list[int], search: bool, allowed: np.ndarray | None = None) -> Gains:
-        """Split nodes; with `search`, find the best splits of their children."""
+        """Split nodes. With `search`, find the best splits of their children."""
 
     def search_again(self, node: int, allowed: np.ndarray | None = None) -> float:
-        """Return the gain of a leaf whose limits have changed."""
+        """Return the gain of the best split of a leaf whose limits have changed."""
 
     def force(self, node: int, feature: int, bin: int, missing_left: bool) -> bool:
-        """Make this the split of a node, whatever its gain; False if a child would be empty."""
+        """Set the split of a node, regardless of its gain. Return False if a child would be empty."""
 
     def leaf_sums(self, leaves: np.ndarray, leaf_of_row: np.ndarray, leaf_size: int) -> np.ndarray:
-        """(3, n_leaves) int64: exact sums of gradients, hessians and rows. Writes the number of its leaf for each row of this process."""
+        """Return exact sums of gradients, hessians and rows, (3, n_leaves) int64. Write the leaf of each row of this partition."""
 
     def nodes(self) -> kernels.NodeColumns: ...
 
@@ -61,28 +77,31 @@ class Grower(Protocol):
 
 
 class NodeAccess:
-    """The part of a Grower that needs no rows: a SplitSearch has it."""
+    """Methods of a Grower that need no rows, taken from the native search."""
 
-    def __init__(self, search: kernels.SplitSearch, partition: kernels.RowPartition) -> None:
-        self.search, self.partition = search, partition
+    def __init__(self, search: kernels.SplitSearch | kernels.SortedTree) -> None:
         self.constrain, self.limit, self.split_features = search.constrain, search.limit, search.split_features
         self.nodes, self.grown, self.sets = search.nodes, search.grown, search.sets
 
 
 class LocalGrower(NodeAccess):
-    """Grows on one partition that has all rows: every step is one native call."""
+    """Grower on one partition with all rows. Every step is one native call."""
 
-    def start(
-        self,
-        gradients: np.ndarray,
-        format: kernels.HistogramFormat,
-        rules: kernels.SplitRules,
-        max_depth: int,
-        key: int,
-        allowed: np.ndarray | None = None,
-        sample: np.ndarray | None = None,
-    ) -> float:
-        return self.search.start(self.partition, gradients, format, rules, max_depth=max_depth, key=key, allowed=allowed, sample=sample)
+    def __init__(self, search: kernels.SplitSearch, partition: kernels.RowPartition) -> None:
+        super().__init__(search)
+        self.search, self.partition = search, partition
+
+    def start(self, tree: TreeInput) -> float:
+        return self.search.start(
+            self.partition,
+            tree.gradients,
+            tree.format,
+            tree.rules,
+            max_depth=tree.max_depth,
+            key=tree.key,
+            allowed=tree.allowed,
+            sample=tree.sample,
+        )
 
     def advance(self, nodes: list[int], search: bool, allowed: np.ndarray | None = None) -> Gains:
         return self.search.advance(self.partition, nodes, search, allowed)
@@ -98,25 +117,17 @@ class LocalGrower(NodeAccess):
 
 
 class SummedGrower(NodeAccess):
-    """Grows on one of several partitions: every step sums integers over all of them."""
+    """Grower on one of several partitions. Every step sums integers over all partitions."""
 
     def __init__(self, search: kernels.SplitSearch, partition: kernels.RowPartition, execution: Execution, first_row: int = 0) -> None:
-        super().__init__(search, partition)
+        super().__init__(search)
+        self.search, self.partition = search, partition
         self.execution, self.first_row = execution, first_row
 
-    def start(
-        self,
-        gradients: np.ndarray,
-        format: kernels.HistogramFormat,
-        rules: kernels.SplitRules,
-        max_depth: int,
-        key: int,
-        allowed: np.ndarray | None = None,
-        sample: np.ndarray | None = None,
-    ) -> float:
-        ids = None if sample is None else sample + self.first_row
-        sums = self.execution.sum(self.partition.start(gradients, format, key, ids))
-        return self._best(self.search.start(sums, format, rules, max_depth, key, allowed))[1][0]
+    def start(self, tree: TreeInput) -> float:
+        ids = None if tree.sample is None else tree.sample + self.first_row
+        sums = self.execution.sum(self.partition.start(tree.gradients, tree.format, tree.key, ids))
+        return self._best(self.search.start(sums, tree.format, tree.rules, tree.max_depth, tree.key, tree.allowed))[1][0]
 
     def advance(self, nodes: list[int], search: bool, allowed: np.ndarray | None = None) -> Gains:
         return self._best(self.search.begin(nodes, search, allowed))
@@ -136,10 +147,22 @@ class SummedGrower(NodeAccess):
         return self.search.best(batch)
 
 
+class SortedGrower(NodeAccess):
+    """Grower on sorted columns, without histograms."""
+
+    def __init__(self, search: kernels.SortedTree) -> None:
+        super().__init__(search)
+        self.search = search
+        self.advance, self.search_again, self.force, self.leaf_sums = search.advance, search.search_again, search.force, search.leaf_sums
+
+    def start(self, tree: TreeInput) -> float:
+        return self.search.start(tree.gradients, tree.format, tree.rules, tree.max_depth, tree.key, tree.allowed, tree.sample)
+
+
 def make_grower(rows: Pages | SortedRows, first_row: int, execution: Execution) -> Grower:
-    """Grower of trees on the rows of a partition, whose first row has this id."""
+    """Return a grower on the rows of a partition. `first_row` is the id of its first row."""
     if isinstance(rows, SortedRows):
-        return rows.workspace(execution)
+        return SortedGrower(rows.native_tree(execution))
     layout = rows.layout.native
     search = kernels.SplitSearch(layout, execution.n_threads, HISTOGRAM_BYTES)
     partition = kernels.RowPartition(layout, rows.open(first_row), execution.n_threads)

@@ -1,4 +1,4 @@
-"""Monotonic values bounded by their true neighbours: less strict than by the middle between a split's two sides."""
+"""Bounds of leaf values under monotonic constraints."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ FAR = np.iinfo(np.int64).max
 
 
 class MonotonicBounds:
-    """Looks on as a tree grows: here, does nothing.
+    """Basic method: the native search bounds the children of a split by the mean of their values. There is nothing else to do.
 
-    Its life: `after` each batch of splits; `finish` when the tree is grown, before leaves get their values.
+    Order of calls: `after_splits` after each batch of splits; `finish` after the last one, before leaf values are computed.
     """
 
     grower: Grower
@@ -25,19 +25,19 @@ class MonotonicBounds:
     def __init__(self, grower: Grower, frontier: Frontier, features: TreeFeatures, monotonic: np.ndarray | None) -> None:
         self.grower, self.frontier, self.features = grower, frontier, features
 
-    def after(self, nodes: list[int], first: int) -> None:
-        """Nodes were split; their children are first, first + 1, ..."""
+    def after_splits(self, nodes: list[int], first: int) -> None:
+        """Called after nodes were split. Their children are first, first + 1, ..."""
 
     def finish(self) -> None:
-        """No node will be split any more."""
+        """Called after the last split."""
 
 
 class Neighbours(MonotonicBounds):
-    """Keeps each leaf's value between those of the leaves next to it.
+    """Bounds the value of each leaf by the values of its neighbors, which is less strict than the basic method.
 
-    A leaf is a box: a range of bins of every feature, or a set of levels, with or without missing values. Of two leaves that differ in a
-    monotonic feature and overlap in all others, the one must not be above the other. When a leaf is split, the values next to its
-    neighbours change; their best splits are sought anew within the new bounds.
+    A leaf is a box: for each feature a range of bins or a set of levels, with or without missing values. Two leaves are neighbors if they
+    differ in one monotonic feature and overlap in all others; their values must be in the order of that feature. A split changes the bounds
+    of the neighbors of the leaf, whose best splits are searched again.
     """
 
     def __init__(self, grower: Grower, frontier: Frontier, features: TreeFeatures, monotonic: np.ndarray | None) -> None:
@@ -46,11 +46,11 @@ class Neighbours(MonotonicBounds):
         self.monotonic = monotonic
         n = len(monotonic)
         self.low, self.high, self.missing = np.zeros((1, n), dtype=np.int64), np.full((1, n), FAR), np.ones((1, n), dtype=bool)
-        self.levels: dict[int, np.ndarray] = {}  # of features that are split by levels: (n_leaves, 8) uint32, the bits of those in the box
+        self.levels: dict[int, np.ndarray] = {}  # by feature that is split by levels: (n_leaves, 8) uint32, bits of the levels in the box
         self.leaves: list[int] = [0]
         self.bounds: dict[int, tuple[float, float]] = {0: (-np.inf, np.inf)}
 
-    def after(self, nodes: list[int], first: int) -> None:
+    def after_splits(self, nodes: list[int], first: int) -> None:
         grown = self.grower.nodes()
         for i, node in enumerate(nodes):
             self._split(node, first + 2 * i, grown)
@@ -58,7 +58,7 @@ class Neighbours(MonotonicBounds):
         lower, upper = self._bounds(values, values)
         new = set(range(first, first + 2 * len(nodes)))
         for leaf, low, high in zip(self.leaves, lower.tolist(), upper.tolist(), strict=True):
-            # What a new leaf was searched with: its parent's bounds, and its sibling's value.
+            # A new leaf was searched with the bounds of its parent and the value of its sibling.
             before = (lower_before[leaf], upper_before[leaf]) if leaf in new else self.bounds[leaf]
             self.bounds[leaf] = low, high
             if (low, high) != before:
@@ -66,7 +66,7 @@ class Neighbours(MonotonicBounds):
                 self.frontier.update_gain(leaf, self.grower.search_again(leaf, self.features.of_node(leaf)))
 
     def finish(self) -> None:
-        """Exact values differ from those so far in the last digits: each stays on its side of the middle."""
+        """Bound each leaf by the means with its neighbors, since exact leaf values differ slightly from those of the search."""
         values = self.grower.nodes().step[self.leaves]
         middle = (values[:, None] + values[None, :]) / 2
         lower, upper = self._bounds(middle.T, middle)
@@ -74,7 +74,7 @@ class Neighbours(MonotonicBounds):
             self.grower.limit(leaf, low, high)
 
     def _split(self, node: int, left: int, grown: kernels.NodeColumns) -> None:
-        """Replace a leaf's box by those of its children."""
+        """Replace the box of a leaf by those of its children."""
         at = self.leaves.index(node)
         feature, bin_, missing_left = grown.feature[node], grown.bin[node], grown.missing_left[node]
         self.leaves[at] = left
@@ -90,14 +90,15 @@ class Neighbours(MonotonicBounds):
             bits[at] &= left_levels
             bits[-1] &= ~left_levels
         else:
-            self.high[at, feature] = min(self.high[at, feature], bin_)  # a split may be outside, to part missing values from the rest
+            self.high[at, feature] = min(self.high[at, feature], bin_)  # a split that separates missing values may be outside the box
             self.low[-1, feature] = max(self.low[-1, feature], bin_ + 1)
         self.missing[at if not missing_left else -1, feature] = False
 
     def _bounds(self, below: np.ndarray, above: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(n_leaves,) lower and upper: of leaf i the largest below[..., j] of leaves j that must not be above it, and the least above."""
+        """Return lower and upper bounds, (n_leaves,) each: for leaf i the maximum of below[..., j] over the leaves j that must not be above
+        it, and the minimum of above[..., j] over those that must not be below it."""
         n = len(self.leaves)
-        empty = self.low > self.high  # but for missing values
+        empty = self.low > self.high  # holds missing values only
         disjoint = (self.low[:, None] > self.high[None]) | (self.low[None] > self.high[:, None]) | empty[:, None] | empty[None]
         for of_levels, bits in self.levels.items():
             disjoint[:, :, of_levels] = ~(bits[:, None] & bits[None]).any(axis=2)

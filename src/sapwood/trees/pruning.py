@@ -1,4 +1,4 @@
-"""Trees from which splits are taken back."""
+"""Pruning: removing splits from a tree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sapwood.trees.tree import Tree
 
 
 def sums_of_nodes(tree: Tree, assignment: LeafAssignment, of_leaves: np.ndarray) -> np.ndarray:
-    """(n_nodes, ...): a leaf's own numbers, of (n_leaves, ...), and above them the sums of both children."""
+    """Return the sum over the leaves below each node, (n_nodes, ...), from values of the leaves, (n_leaves, ...)."""
     out = np.zeros((len(tree.feature), *of_leaves.shape[1:]), dtype=of_leaves.dtype)
     out[assignment.nodes] = of_leaves
     for node in np.flatnonzero(tree.feature >= 0)[::-1]:  # a child's index is larger than its parent's
@@ -21,7 +21,7 @@ def sums_of_nodes(tree: Tree, assignment: LeafAssignment, of_leaves: np.ndarray)
 
 
 def worth_keeping(tree: Tree, score: np.ndarray) -> np.ndarray:
-    """(n_nodes,) bool: the splits below which leaves have a larger sum of scores, (n_nodes,), than the node would have as a leaf."""
+    """Return the splits to keep, (n_nodes,) bool: those where the best score of the subtree exceeds the score of the node as a leaf."""
     best, kept = score.copy(), np.zeros(len(score), dtype=bool)
     for node in np.flatnonzero(tree.feature >= 0)[::-1]:
         below = best[tree.left[node]] + best[tree.right[node]]
@@ -31,13 +31,13 @@ def worth_keeping(tree: Tree, score: np.ndarray) -> np.ndarray:
 
 
 def prune(tree: Tree, assignment: LeafAssignment, kept: np.ndarray, by_levels: np.ndarray) -> tuple[Tree, np.ndarray]:
-    """A tree of the splits that are kept, (n_nodes,) bool, as far as those above them are; its leaves add nothing yet.
+    """Return the pruned tree, with leaf values of 0, and the nodes of the old tree that are its leaves, (n_leaves,).
 
-    `by_levels` tells which nodes part by sets of levels. `assignment` is updated: it holds the leaf of each training row in the new tree.
-    Also gives the nodes of the old tree that are leaves now, (n_leaves,).
+    A split stays if it and all splits above it are in `kept`, (n_nodes,) bool. `by_levels` are the nodes that split by levels. `assignment`
+    is updated to the leaves of the pruned tree.
     """
     n_nodes = len(tree.feature)
-    head = np.arange(n_nodes)  # the node that stands for each: itself, or the one above that became a leaf
+    head = np.arange(n_nodes)  # each node, or the node above it that became a leaf
     for node in np.flatnonzero(tree.feature >= 0):
         if head[node] != node or not kept[node]:
             head[tree.left[node]] = head[tree.right[node]] = head[node]

@@ -1,4 +1,4 @@
-"""Rules of splits and leaf values."""
+"""Rules of splits and leaf values: regularization, limits and constraints."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sapwood.trees.growth import Grower
 
 @dataclass(frozen=True)
 class Rules:
-    """A leaf's value is its Newton step, -G / (H + l2), shaped by the rules.
+    """Rules of splits and leaf values. A leaf value is the Newton step -G / (H + l2), limited by the rules.
 
-    `max_step` bounds leaf values while splits are sought; `max_final_step` only in the end: it belongs to the loss.
+    `max_step` bounds leaf values in the split search and of the final tree, `max_final_step` (of the loss) only of the final tree.
     """
 
     min_samples_leaf: int = 20
@@ -31,13 +31,13 @@ class Rules:
     extra_trees: bool = False
     feature_weights: np.ndarray | None = None  # (n_features,) float64
     monotonic: np.ndarray | None = None  # (n_features,) int8
-    neighbours: bool = False  # monotonic values are bounded by their neighbours', not by the middle between them
-    category_smooth: float = 0.0  # hessian that a level's gradient is shared with where levels are put in order
-    category_l2: float = 0.0  # more of it for the children of a split found in that order
-    min_level_rows: int = 1  # levels with fewer rows in a node are put in order as one
+    neighbours: bool = False  # whether monotonic leaf values are bounded by their neighbors: see trees/monotonic.py
+    category_smooth: float = 0.0  # added to the hessian of each level when levels are sorted by g / h
+    category_l2: float = 0.0  # added to l2 for splits of sorted levels
+    min_level_rows: int = 1  # levels with fewer rows in a node are sorted as one
 
     def constrain(self, grower: Grower, symmetric: bool, kinds: np.ndarray | None = None) -> None:
-        """Set the constraints of all trees; `symmetric`: one split for all nodes of a level; `kinds`: of features, if any is a category."""
+        """Set the constraints of all trees. `symmetric`: all nodes of a level have the same split. `kinds`: types of splits by feature."""
         constraints = kernels.TreeConstraints(
             l1=self.l1,
             max_step=self.max_step,
@@ -56,7 +56,7 @@ class Rules:
         grower.constrain(constraints)
 
     def for_tree(self, form: HistogramFormat) -> kernels.SplitRules:
-        """The rules of one tree, in the units of its histograms."""
+        """Return the rules of a tree, in the units of its histograms."""
         return kernels.SplitRules(
             l2=self.l2,
             hessian_unit=form.hessian_unit,
@@ -68,19 +68,19 @@ class Rules:
         )
 
     def allows_leaves(self, sums: tuple[np.ndarray, np.ndarray, np.ndarray], scale: GradientScale) -> np.ndarray:
-        """Whether nodes with these exact sums may be leaves."""
+        """Return whether nodes with these exact sums may be leaves, (n_nodes,) bool."""
         _, hessian, count = sums
         return (count >= self.min_samples_leaf) & (hessian / (scale.hessian or 1.0) >= self.min_hessian)
 
     def leaf_steps(self, sums: tuple[np.ndarray, np.ndarray, np.ndarray], gradients: FixedGradients, limits: Limits) -> np.ndarray:
-        """(n_leaves,) float64: the values of leaves with these exact sums of gradients, hessians and rows."""
+        """Return the values of leaves with these exact sums of gradients, hessians and rows, (n_leaves,) float64."""
         gradient, hessian, count = sums
         scale = gradients.scale
         steps = self.newton_steps(gradient / scale.gradient, hessian / (scale.hessian or 1.0))
         return self.shape_steps(steps, count, limits)
 
     def newton_steps(self, gradient: np.ndarray, hessian: np.ndarray) -> np.ndarray:
-        """-G / (H + l2) of sums in real units; 0 where nothing bends."""
+        """Return -G / (H + l2), in real units; 0 if the denominator is 0."""
         numerator = -gradient
         if self.l1:
             numerator = np.sign(numerator) * np.maximum(np.abs(numerator) - self.l1, 0)
@@ -88,19 +88,19 @@ class Rules:
         return np.divide(numerator, denominator, out=np.zeros(gradient.shape), where=denominator > 0)
 
     def shape_steps(self, steps: np.ndarray, count: np.ndarray, limits: Limits) -> np.ndarray:
-        """Steps as the rules and the leaves' limits allow them."""
+        """Return the steps after path smoothing, clipped to the limits of the rules and of the leaves."""
         most = min(self.max_step, self.max_final_step)
         steps = np.minimum(np.maximum(steps, -most), most)
         if self.path_smooth:
             weight = count / self.path_smooth
-            steps = (steps * weight + limits.anchor) / (weight + 1)
+            steps = (steps * weight + limits.parent) / (weight + 1)
         return np.minimum(np.maximum(steps, limits.lower), limits.upper)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Of some leaves' values: bounds, and the value of each one's parent."""
+    """Limits of leaf values: lower and upper bounds, and the value of the parent of each leaf."""
 
     lower: np.ndarray
     upper: np.ndarray
-    anchor: np.ndarray
+    parent: np.ndarray

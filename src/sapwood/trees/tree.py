@@ -1,4 +1,4 @@
-"""A grown tree."""
+"""Tree: nodes and leaves."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from sapwood.trees.leaf_models import LeafModel
 
 @dataclass
 class Tree:
-    """Nodes in the order they were made, the root first: a child's index is larger than its parent's.
+    """Nodes of a tree in the order of their creation. The root is first; the index of a child is larger than that of its parent.
 
-    `x <= threshold` goes left, as does a missing value where `missing_left`. A leaf has feature -1. On a category the levels of a set go
-    left: `bin` is the number of the set. The leaves' part of the prediction is in `leaves`.
+    Values x <= threshold go left, and missing values if `missing_left`. A leaf has feature -1. At a split on a category the levels of a set
+    go left; `bin` is the index of the set. `leaves` holds the leaf values.
     """
 
     feature: np.ndarray  # (n_nodes,) int32
     threshold: np.ndarray  # (n_nodes,) float64
-    bin: np.ndarray  # (n_nodes,) int32: the bin that ends at the threshold
+    bin: np.ndarray  # (n_nodes,) int32: last bin that goes left
     left: np.ndarray  # (n_nodes,) int32
     right: np.ndarray  # (n_nodes,) int32
     missing_left: np.ndarray  # (n_nodes,) uint8
     gain: np.ndarray  # (n_nodes,) float64: 0 in leaves
-    count: np.ndarray  # (n_nodes,) int64: training rows
+    count: np.ndarray  # (n_nodes,) int64: number of training rows
     leaves: LeafModel
-    sets: np.ndarray = field(default_factory=lambda: np.empty((0, 8), dtype=np.uint32))  # (n_sets, 8): 256 bits, one for each level
+    sets: np.ndarray = field(default_factory=lambda: np.empty((0, 8), dtype=np.uint32))  # (n_sets, 8): 256 bits, one per level
 
     @property
     def n_leaves(self) -> int:
@@ -36,15 +36,15 @@ class Tree:
 
     @classmethod
     def names(cls) -> list[str]:
-        """Names of the arrays with an entry for each node."""
+        """Return the names of the arrays with one entry per node."""
         return [own.name for own in fields(cls) if own.name not in ("leaves", "sets")]
 
     def native(self) -> kernels.TreeArrays:
-        """Return the structure as the kernels take it."""
+        """Return the structure of the tree for the kernels."""
         return native_trees({"begin": np.array([0, len(self.feature)], dtype=np.int64), **vars(self)})
 
 
 def native_trees(arrays: Mapping[str, np.ndarray]) -> kernels.TreeArrays:
-    """Return the structure of trees as the kernels take it, from arrays that hold the nodes of all, end to end."""
+    """Return the structure of trees for the kernels, from the concatenated arrays of their nodes."""
     names = "begin", "feature", "threshold", "bin", "left", "right", "missing_left", "sets"
     return kernels.TreeArrays(**{name: arrays[name] for name in names})

@@ -1,4 +1,4 @@
-"""Leaf models: what the leaves of a tree add to the raw predictions of their rows."""
+"""Leaf models: the functions that leaves add to the raw predictions of their rows. `LEAF_MODELS` is the table."""
 
 from sapwood.trees.leaf_models.base import LeafModel
 from sapwood.trees.leaf_models.constant import ConstantLeaves

@@ -1,4 +1,4 @@
-"""Leaves that add the same to all their rows."""
+"""Leaf model with constant leaf values."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ConstantLeaves(LeafModel):
-    """A value in each leaf; or, if the outputs share the tree, a value for each output."""
+    """One value per leaf; if outputs share the tree, one value per leaf and output."""
 
-    value: np.ndarray  # (n_nodes,) float64, or (n_nodes, n_outputs) if outputs share the tree: 0 except in leaves
+    value: np.ndarray  # (n_nodes,) float64, or (n_nodes, n_outputs) if outputs share the tree; 0 except in leaves
 
     name = "constant"
     dtypes: ClassVar[Mapping[str, str]] = {"value": "float64"}
@@ -83,9 +83,9 @@ class ConstantLeaves(LeafModel):
     def find_fault(cls, arrays: Mapping[str, np.ndarray], n_nodes: int, n_outputs: int | None) -> str | None:
         value = arrays["value"]
         if value.shape[1:] != (() if n_outputs is None else (n_outputs,)):
-            return "leaves hold another number of values"
+            return "the leaves have a wrong number of values"
         if len(value) != n_nodes:
-            return "value has another length than its fellows"
+            return "value does not have one entry per node"
         return None if np.isfinite(value).all() else "a leaf value is not finite"
 
     def add_to(self, raw: np.ndarray, assignment: LeafAssignment, execution: Execution) -> None:
@@ -105,7 +105,7 @@ class ConstantLeaves(LeafModel):
 
     @classmethod
     def summary(cls, several_outputs: bool) -> str:
-        return "a value for each output" if several_outputs else "one value"
+        return "one value per output" if several_outputs else "one value"
 
     def label(self, node: int, max_outputs: int) -> str:
         values = np.atleast_1d(self.value[node])
