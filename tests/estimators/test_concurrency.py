@@ -246,10 +246,10 @@ def test_n_jobs_as_in_scikit_learn_but_never_more_than_there_are_cpus(n_jobs, n_
 
 
 def test_no_jobs_at_all_is_an_error():
-    with pytest.raises(ValueError, match="n_jobs=0 has no meaning; give a positive number, -1 for all CPUs, or None"):
+    with pytest.raises(ValueError, match="n_jobs must not be 0; use a positive number, -1 for all CPUs, or None"):
         resolve_threads(0)
     X, y = make_data(0, n_rows=50)
-    with pytest.raises(ValueError, match="n_jobs=0"):
+    with pytest.raises(ValueError, match="n_jobs must not be 0"):
         BoostingRegressor(n_jobs=0).fit(X, y)
 
 

@@ -122,7 +122,7 @@ class TestEvalSets:
             ({"eval_metric": "mae"}, "eval_metric is given, but there is no evaluation set"),
             ({"eval_sets": 3}, "eval_sets must be a dict of name -> (X, y), or a list of such; got int"),
             ({"eval_sets": {"new": (NEW, NEW_Y)}, "eval_metric": "nonsense"}, "metric 'nonsense' is unknown; choose from loss, mse, rmse"),
-            ({"eval_sets": {"new": (NEW, NEW_Y)}, "eval_metric": "ndcg@5"}, "the metric 'ndcg@5' needs to know the queries"),
+            ({"eval_sets": {"new": (NEW, NEW_Y)}, "eval_metric": "ndcg@5"}, "the metric 'ndcg@5' requires the queries"),
             ({"eval_sets": {"new": (NEW, NEW_Y)}, "eval_metric": "auc"}, "the metric 'roc_auc' needs predict_proba"),
         ],
     )

@@ -94,7 +94,7 @@ def test_label_gain():
     assert as_default.model_.to_bytes() == ranker().fit(X, Y, qid=QID).model_.to_bytes()
     linear = ranker(label_gain=[0, 1, 2, 3, 4]).fit(X, Y, qid=QID)
     assert linear.model_.to_bytes() != as_default.model_.to_bytes()
-    with pytest.raises(ValueError, match=r"relevances, whole numbers from 0 to 2 \(label_gain has a gain for each\); got"):
+    with pytest.raises(ValueError, match=r"relevances, integers from 0 to 2 \(label_gain has a gain for each\); got"):
         ranker(label_gain=[0, 1, 3]).fit(X, Y, qid=QID)
 
 
@@ -184,8 +184,8 @@ class TestSampling:
         ({"group": SIZES}, "got both"),
         ({"qid": None, "group": SIZES[:-1]}, f"group has {N - SIZES[-1]} rows in {N_QUERIES - 1} queries, but X has {N} rows"),
         ({"qid": QID[:-1]}, f"qid must have one entry for each of the {N} rows"),
-        ({"y": np.where(np.arange(N) == 4, -1, Y)}, "y must hold relevances, whole numbers from 0 to 31; got -1 in row 4"),
-        ({"y": Y + 0.5}, "whole numbers from 0 to 31"),
+        ({"y": np.where(np.arange(N) == 4, -1, Y)}, "y must hold relevances, integers from 0 to 31; got -1 in row 4"),
+        ({"y": Y + 0.5}, "integers from 0 to 31"),
         ({"y": np.where(np.arange(N) == 9, np.nan, Y)}, "NaN"),
         ({"y": Y[:-1]}, "inconsistent numbers of samples"),
         ({"X_val": X, "y_val": Y}, "a ranker needs group_val (the sizes of queries) or qid_val"),

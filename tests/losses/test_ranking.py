@@ -78,7 +78,7 @@ class TestEveryLoss:
     def test_wrong_relevances(self, name, wrong):
         loss, y, _ = make(name)
         y[7] = wrong
-        with pytest.raises(ValueError, match=f"y must hold relevances, whole numbers from 0 to 31; got {wrong:g} in row 7"):
+        with pytest.raises(ValueError, match=f"y must hold relevances, integers from 0 to 31; got {wrong:g} in row 7"):
             loss.check_targets(y)
 
     def test_base_score_is_zero(self, name):

@@ -122,7 +122,7 @@ def test_names_with_a_cut_and_synonyms():
 
 @pytest.mark.parametrize("name", ["rmse@3", "ndcg@", "ndcg@0", "ndcg@2.5", "map@-1", "pinball@x"])
 def test_wrong_cuts(name):
-    with pytest.raises(ValueError, match=f"metric '{name}' is unknown: what can be cut is of the form pinball@0.9, .*ndcg@10"):
+    with pytest.raises(ValueError, match=f"metric '{name}' is unknown; metrics with a parameter are written pinball@0.9, .*ndcg@10"):
         find_metric(name)
 
 
@@ -138,5 +138,5 @@ def test_a_function_is_a_metric():
 
 
 def test_metrics_of_queries_need_them():
-    with pytest.raises(ValueError, match="the metric 'ndcg' needs to know the queries"):
+    with pytest.raises(ValueError, match="the metric 'ndcg' requires the queries"):
         METRICS["ndcg"](Y, MEANS)

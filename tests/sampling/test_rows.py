@@ -3,7 +3,7 @@ import pytest
 
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL, Execution
-from sapwood.sampling.rows import BayesianBootstrap, MinimalVariance, OneSide, RowSampler, Uniform, _unit
+from sapwood.sampling.rows import BayesianBootstrap, MinimalVariance, OneSide, RowSampler, Uniform, _mvs_threshold
 from sapwood.trees.gradients import FixedGradients, GradientScale
 from tests.reference.histogram import hash_rows
 
@@ -96,10 +96,10 @@ def test_bayesian_weights():
     np.testing.assert_array_equal(pairs(same)[0], gradient)
 
 
-@pytest.mark.parametrize("share", [0.05, 0.3, 0.9])
-def test_the_unit_gives_the_share(share):
+@pytest.mark.parametrize("fraction", [0.05, 0.3, 0.9])
+def test_threshold_gives_the_fraction(fraction):
     size = np.sort(np.random.default_rng(0).exponential(size=5_000))[::-1]
-    assert np.minimum(1, size / _unit(size, share)).sum() == pytest.approx(share * 5_000)
+    assert np.minimum(1, size / _mvs_threshold(size, fraction)).sum() == pytest.approx(fraction * 5_000)
 
 
 def test_bad_arguments():

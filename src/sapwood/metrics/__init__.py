@@ -1,4 +1,4 @@
-"""How good predictions are: one function a metric, one table."""
+"""Metrics. `METRICS` is the table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sapwood.metrics.concordance import concordance_index, concordance_of_times
 METRICS = {
     metric.name: metric
     for metric in (
-        # numbers
+        # regression
         Metric("mse", regression.mean_squared_error),
         Metric("rmse", regression.root_mean_squared_error),
         Metric("mae", regression.mean_absolute_error),
@@ -25,7 +25,7 @@ METRICS = {
         Metric("gamma_deviance", regression.mean_gamma_deviance),
         Metric("tweedie_deviance", regression.mean_tweedie_deviance, cut="power"),
         Metric("r2", regression.r2_score, higher_is_better=True),
-        # classes
+        # classification
         Metric("accuracy", classification.accuracy, higher_is_better=True),
         Metric("error", classification.error_rate),
         Metric("balanced_accuracy", classification.balanced_accuracy, higher_is_better=True),
@@ -38,10 +38,10 @@ METRICS = {
         Metric("brier", classification.brier, response="predict_proba"),
         Metric("roc_auc", classification.roc_auc, higher_is_better=True, response="predict_proba"),
         Metric("average_precision", classification.average_precision, higher_is_better=True, response="predict_proba"),
-        # times until an event
+        # survival
         Metric("concordance", concordance_index, higher_is_better=True, takes_weight=False),
         Metric("concordance_of_times", concordance_of_times, higher_is_better=True, takes_weight=False),
-        # orders
+        # ranking
         Metric("ndcg", ranking.ndcg, higher_is_better=True, of_queries=True, cut="k"),
         Metric("map", ranking.average_precision, higher_is_better=True, of_queries=True, cut="k"),
         Metric("mrr", ranking.reciprocal_rank, higher_is_better=True, of_queries=True, cut="k"),
@@ -51,7 +51,7 @@ SYNONYMS = {"auc": "roc_auc", "l1": "mae", "l2": "mse", "logloss": "log_loss"}
 
 
 def find_metric(name: str) -> Metric | None:
-    """The metric of a name such as "rmse", "ndcg@10" or "pinball@0.9"; None where there is none."""
+    """Return the metric with a name such as "rmse", "ndcg@10" or "pinball@0.9"; None if there is none."""
     base, at, cut = name.partition("@")
     metric = METRICS.get(SYNONYMS.get(base, base))
     if metric is None or not at:
@@ -59,12 +59,12 @@ def find_metric(name: str) -> Metric | None:
     whole = metric.cut == "k"
     if metric.cut is None or not re.fullmatch(r"[1-9]\d*" if whole else r"\d+(\.\d+)?", cut):
         can = ", ".join(f"{m.name}@{'10' if m.cut == 'k' else '0.9'}" for m in METRICS.values() if m.cut)
-        raise ValueError(f"metric {name!r} is unknown: what can be cut is of the form {can}")
+        raise ValueError(f"metric {name!r} is unknown; metrics with a parameter are written {can}")
     return metric.at(name, int(cut) if whole else float(cut))
 
 
 def as_metric(given: Metric | str | Callable[..., float]) -> Metric | None:
-    """A metric from its name or a function (y, predicted) -> float, which is taken to be better when lower. None for an unknown name."""
+    """Return a metric from its name or from a function (y, predicted) -> float, where lower is better. None for an unknown name."""
     if isinstance(given, Metric):
         return given
     if isinstance(given, str):

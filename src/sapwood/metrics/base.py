@@ -1,4 +1,4 @@
-"""Metrics: a function with a name and a direction."""
+"""Metric: a function with a name and a direction."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from sapwood.runtime import kernels
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that says how well predictions fit.
+    """Metric of predictions.
 
     Attributes
     ----------
-    name : what it is called in `evals_result_`
-    function : (y, predicted, sample_weight) -> float; for a metric `of_queries` (y, predicted, queries, sample_weight)
-    higher_is_better : else lower is
-    response : the method of the estimator that gives `predicted`: "predict", "predict_proba" or "decision_function"
-    of_queries : whether it looks at the rows of a query together
-    cut : the name of the function's argument that a name such as "ndcg@10" sets; None where there is none
-    takes_weight : whether the function knows sample weights
+    name : name in `evals_result_`
+    function : function (y, predicted, sample_weight) -> float; with `of_queries`, (y, predicted, queries, sample_weight) -> float
+    higher_is_better : whether higher values are better
+    response : method of the estimator that returns `predicted`: "predict", "predict_proba" or "decision_function"
+    of_queries : whether the metric is computed by query
+    cut : argument of the function that a name such as "ndcg@10" sets; None if there is none
+    takes_weight : whether the function supports sample weights
     """
 
     name: str
@@ -36,16 +36,16 @@ class Metric:
     takes_weight: bool = True
 
     def __call__(self, y: Any, predicted: Any, sample_weight: Any = None, queries: Queries | None = None) -> float:
-        """The metric of some rows."""
+        """Return the metric of predictions."""
         if self.of_queries:
             if queries is None:
-                raise ValueError(f"the metric {self.name!r} needs to know the queries of its rows: it is for BoostingRanker")
+                raise ValueError(f"the metric {self.name!r} requires the queries of the rows: use BoostingRanker")
             return float(self.function(y, predicted, queries, sample_weight))
         weights = {"sample_weight": sample_weight} if sample_weight is not None and self.takes_weight else {}
         return float(self.function(y, predicted, **weights))
 
     def at(self, name: str, value: float) -> Metric:
-        """The same, cut as a name such as "ndcg@10" says."""
+        """Return the metric with the parameter of a name such as "ndcg@10"."""
         function, cut = self.function, self.cut
         assert cut is not None
 
@@ -56,7 +56,7 @@ class Metric:
 
 
 def exact_mean(values: np.ndarray, weight: np.ndarray | None) -> float:
-    """The weighted mean, by a sum that does not depend on the order of rows: it may decide when training stops."""
+    """Return the weighted mean, by an exact sum: early stopping must not depend on the order of rows."""
     values = np.ascontiguousarray(values, dtype=np.float64)
     if weight is None:
         return kernels.exact_sum(values) / len(values)

@@ -1,7 +1,7 @@
-"""How well classes are told apart.
+"""Classification metrics.
 
-Metrics of `predict` take labels. Metrics of `predict_proba` take the probabilities of all classes, (n_rows, n_classes), and as y the column
-of each row's class: so a table in which a class is absent is no problem.
+Metrics of `predict` take labels. Metrics of `predict_proba` take probabilities, (n_rows, n_classes), and the class index of each row as y,
+so that classes may be absent from the evaluation set.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ cohen_kappa = metrics.cohen_kappa_score
 
 
 def accuracy(y: np.ndarray, predicted: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
-    """Of several labels, (n_rows, n_labels), all must be right."""
+    """Return the fraction of correct predictions. With several labels, (n_rows, n_labels), all labels of a row must be correct."""
     right = np.asarray(y == predicted, dtype=np.float64)
     return exact_mean(right if right.ndim == 1 else right.min(axis=1), sample_weight)
 
@@ -27,17 +27,17 @@ def error_rate(y: np.ndarray, predicted: np.ndarray, sample_weight: np.ndarray |
 
 
 def f1(y: np.ndarray, predicted: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
-    """Of the classes on average, each counting the same."""
+    """Return the macro-averaged F1 score."""
     return metrics.f1_score(y, predicted, sample_weight=sample_weight, average="macro", zero_division=0.0)
 
 
 def precision(y: np.ndarray, predicted: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
-    """Of the classes on average, each counting the same."""
+    """Return the macro-averaged precision."""
     return metrics.precision_score(y, predicted, sample_weight=sample_weight, average="macro", zero_division=0.0)
 
 
 def recall(y: np.ndarray, predicted: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
-    """Of the classes on average, each counting the same."""
+    """Return the macro-averaged recall."""
     return metrics.recall_score(y, predicted, sample_weight=sample_weight, average="macro", zero_division=0.0)
 
 
@@ -47,19 +47,19 @@ def log_loss(y: np.ndarray, predicted: np.ndarray, sample_weight: np.ndarray | N
 
 
 def brier(y: np.ndarray, predicted: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
-    """The mean squared distance of the probabilities, halved for two classes, as scikit-learn has it."""
+    """Return the mean squared distance of the probabilities from the classes; half of it for two classes, as in scikit-learn."""
     indicator = np.eye(predicted.shape[1])[y.astype(np.intp)]
     distance = ((predicted - indicator) ** 2).sum(axis=1)
     return exact_mean(distance / 2 if predicted.shape[1] <= 2 else distance, sample_weight)
 
 
 def roc_auc(y: np.ndarray, predicted: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
-    """For more than two classes each against the rest, those that are there on average."""
+    """Return the area under the ROC curve; for more than two classes the one-vs-rest mean over the classes in y."""
     return _each_class(metrics.roc_auc_score, y, predicted, sample_weight)
 
 
 def average_precision(y: np.ndarray, predicted: np.ndarray, sample_weight: np.ndarray | None = None) -> float:
-    """For more than two classes each against the rest, those that are there on average."""
+    """Return the average precision; for more than two classes the one-vs-rest mean over the classes in y."""
     return _each_class(metrics.average_precision_score, y, predicted, sample_weight)
 
 

@@ -1,4 +1,4 @@
-"""How near predicted numbers are. Means are exact sums; the rest is scikit-learn's."""
+"""Regression metrics. Means are computed by exact sums; other metrics are those of scikit-learn."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Sums, maxima and concatenations over the partitions of a data set.
+"""Collective operations over the partitions of a data set: sum, max, gather.
 
-A fit may run in several places at once, each with some of the rows: threads of one process, processes, machines. A collective is how they
-exchange numbers. Every method is called by all of them, in the same order, and returns the same to each.
+A fit can run in several threads, processes or machines, each with a partition of the rows. Every method of a collective is called by all
+partitions, in the same order, and returns the same result to each.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ T = TypeVar("T")
 
 
 class Collective:
-    """The only partition: every method returns what it is given.
+    """Collective of a single partition: every method returns its argument.
 
     Attributes
     ----------
-    rank : number of this partition; rows of a lower rank come first
+    rank : number of this partition; partitions are in the order of their rows
     size : number of partitions
     """
 
@@ -28,19 +28,19 @@ class Collective:
     size: int = 1
 
     def sum(self, values: np.ndarray) -> np.ndarray:
-        """Sum of integer arrays of one shape. Integers wrap around as their type does."""
+        """Return the sum of integer arrays of the same shape. Integers wrap around on overflow."""
         return values
 
     def max(self, values: np.ndarray) -> np.ndarray:
-        """Largest of each entry."""
+        """Return the maximum of each entry."""
         return values
 
     def gather(self, values: np.ndarray) -> np.ndarray:
-        """Concatenation along the first axis, in the order of ranks."""
+        """Return the concatenation along the first axis, in the order of ranks."""
         return values
 
     def gather_objects(self, value: T) -> list[T]:
-        """One object of each partition, in the order of ranks."""
+        """Return the object of each partition, in the order of ranks."""
         return [value]
 
 
@@ -48,7 +48,7 @@ LOCAL = Collective()
 
 
 class ThreadCollective(Collective):
-    """One of several partitions that are threads of this process."""
+    """Collective of partitions that are threads of this process."""
 
     def __init__(self, rank: int, exchange: _Exchange) -> None:
         self.rank, self.size, self._exchange = rank, exchange.size, exchange
@@ -69,12 +69,12 @@ class ThreadCollective(Collective):
         return self._exchange.meet(self.rank, np.asarray(values), reduce)
 
     def abort(self) -> None:
-        """Wake the other partitions with a BrokenBarrierError: this one has failed."""
+        """Raise BrokenBarrierError in the other partitions, after an error in this one."""
         self._exchange.barrier.abort()
 
 
 class _Exchange:
-    """Where the threads put what they have, and take what all have."""
+    """Slots through which the threads exchange values."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -82,15 +82,15 @@ class _Exchange:
         self.slots: list[Any] = [None] * size
 
     def meet(self, rank: int, value: Any, read: Callable[[list[Any]], T]) -> T:
-        """Result of a function of the values of all partitions."""
+        """Return the result of a function of the values of all partitions."""
         self.slots[rank] = value
         self.barrier.wait()
         result = read(self.slots)
-        self.barrier.wait()  # nobody overwrites a slot, nor the array in it, before all have read it
+        self.barrier.wait()  # no slot is overwritten before all threads have read it
         return result
 
 
 def thread_collectives(size: int) -> list[ThreadCollective]:
-    """Collectives of so many partitions that run in threads of this process."""
+    """Return the collectives of `size` partitions that are threads of this process."""
     exchange = _Exchange(size)
     return [ThreadCollective(rank, exchange) for rank in range(size)]

@@ -1,4 +1,4 @@
-"""Where the work of a fit or a prediction runs: threads, and the other partitions of the same rows."""
+"""Execution: threads, and the partitions of a data set."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sapwood.runtime.threads import resolve_threads
 
 @dataclass(frozen=True)
 class Execution:
-    """Threads of this process, and a collective that joins it with the other partitions of a data set.
+    """Number of threads of this process, and the collective of the partitions of the data set.
 
-    Whatever decides on a model reads numbers that went through `sum`, `max` or `gather`: they are the same in every partition, and the same
-    for any number of partitions.
+    All values that a model depends on go through `sum`, `max` or `gather`, so that they are the same in every partition and for any number
+    of partitions.
     """
 
     n_threads: int = 1
@@ -31,46 +31,46 @@ class Execution:
         return self.collective.size == 1
 
     def sum(self, values: np.ndarray) -> np.ndarray:
-        """Sum of integers over the partitions."""
+        """Return the sum of integers over the partitions."""
         return self.collective.sum(values)
 
     def max(self, values: np.ndarray) -> np.ndarray:
-        """Maximum over the partitions."""
+        """Return the maximum over the partitions."""
         return self.collective.max(values)
 
     def gather(self, values: np.ndarray) -> np.ndarray:
-        """Rows of all partitions, in their order."""
+        """Return the rows of all partitions, in order."""
         return self.collective.gather(values)
 
     def total(self, count: int) -> int:
-        """Sum of a Python integer of any size over the partitions."""
+        """Return the sum of a Python integer over the partitions."""
         return count if self.is_local else sum(self.collective.gather_objects(count))
 
     def totals(self, counts: tuple[int, ...]) -> tuple[int, ...]:
-        """The same for several integers."""
+        """Return the sums of several Python integers over the partitions."""
         return counts if self.is_local else tuple(map(sum, zip(*self.collective.gather_objects(counts), strict=True)))
 
     def largest(self, value: float) -> float:
-        """Maximum of a number over the partitions; NaN if any is."""
+        """Return the maximum of a number over the partitions; NaN if one is NaN."""
         return value if self.is_local else float(self.max(np.array([value]))[0])
 
     def any(self, value: bool) -> bool:
-        """Whether it holds in any partition."""
+        """Return whether `value` is true in any partition."""
         return value if self.is_local else any(self.collective.gather_objects(bool(value)))
 
     def first_row(self, n_rows: int) -> int:
-        """Number of rows in the partitions before this one, of which this one has `n_rows`."""
+        """Return the number of rows in the partitions before this one. `n_rows` is the number of rows of this one."""
         return 0 if self.is_local else sum(self.collective.gather_objects(n_rows)[: self.collective.rank])
 
     def exact_sum(self, values: np.ndarray) -> float:
-        """Sum of numbers, (n,) float64, over all partitions, correctly rounded to about 2^-60 of the largest.
+        """Return the sum of numbers, (n,) float64, over all partitions, with an error of about 2^-60 of the largest number.
 
-        It is a sum of integers, so that neither the order of rows nor their partitions change a bit of it.
+        Numbers are summed as integers, so that the result does not depend on the order of rows or on the partitions.
         """
         return self.exact_sums([values])[0]
 
     def exact_sums(self, arrays: Iterable[np.ndarray]) -> list[float]:
-        """The same of several arrays, in one exchange."""
+        """Return the exact sums of several arrays, with one exchange between partitions."""
         if self.is_local:
             return [kernels.exact_sum(values, self.n_threads) for values in arrays]
         arrays = list(arrays)
@@ -86,11 +86,11 @@ class Execution:
         return sums
 
     def exact_mean(self, values: np.ndarray, weight: np.ndarray | None = None) -> float:
-        """Weighted mean of numbers over all partitions, by exact sums."""
+        """Return the weighted mean of numbers over all partitions, by exact sums."""
         return self.exact_means([values], weight)[0]
 
     def exact_means(self, arrays: Sequence[np.ndarray], weight: np.ndarray | None = None) -> list[float]:
-        """The same of several arrays over the same rows, in one exchange."""
+        """Return the weighted means of several arrays over the same rows, with one exchange between partitions."""
         if weight is None:
             total: float = self.total(len(arrays[0]))
             sums = self.exact_sums(arrays)
@@ -99,14 +99,14 @@ class Execution:
         return [one / total for one in sums]
 
     def raise_together(self, check: Callable[[], None]) -> None:
-        """Call a function that raises where something is wrong; if it raises in any partition, all raise the error of the first."""
+        """Call a function in all partitions. If it raises an error in any, all raise the error of the first of them."""
         if self.is_local:
             return check()
         error = None
         try:
             check()
         except Exception as raised:
-            raised.add_note(f"in partition {self.collective.rank}, whose rows are counted from 0 on")
+            raised.add_note(f"in partition {self.collective.rank}; its rows are numbered from 0")
             error = raised
         for raised_there in self.collective.gather_objects(error):
             if raised_there is not None:
@@ -115,14 +115,14 @@ class Execution:
 
 
 SERIAL = Execution()  # one thread, one partition
-FEW_ROWS = 16  # predicted by one thread: to find out how many there are would take longer
+FEW_ROWS = 16  # fewer rows are predicted by one thread: finding the number of CPUs would take longer
 
 
 def local_execution(n_jobs: int | None) -> Execution:
-    """Execution of scikit-learn's `n_jobs`: see `resolve_threads`."""
+    """Return the execution for scikit-learn's `n_jobs`: see `resolve_threads`."""
     return Execution(resolve_threads(n_jobs))
 
 
 def prediction_execution(n_rows: int, n_jobs: int | None) -> Execution:
-    """Execution of a prediction of so many rows."""
+    """Return the execution for a prediction of `n_rows` rows."""
     return SERIAL if n_rows < FEW_ROWS else Execution(resolve_threads(n_jobs))

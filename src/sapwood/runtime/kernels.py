@@ -1,6 +1,6 @@
-"""The compiled loops: the AVX2 module where the CPU has it, else the baseline one. Both give the same results.
+"""Compiled kernels: the AVX2 module if the CPU supports it, else the baseline module. Both give the same results.
 
-Set the environment variable SAPWOOD_KERNELS to `baseline` or `avx2` to choose.
+The environment variable SAPWOOD_KERNELS selects one: `baseline` or `avx2`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def _choose() -> Any:
     if wanted not in ("", "avx2", "baseline"):
         raise ImportError(f"SAPWOOD_KERNELS={wanted!r} is unknown; choose from avx2, baseline")
     if wanted == "avx2" and not _kernels_baseline.supports_avx2():
-        raise ImportError("SAPWOOD_KERNELS='avx2' but this CPU has no AVX2; choose baseline")
+        raise ImportError("SAPWOOD_KERNELS='avx2', but this CPU does not support AVX2; use 'baseline'")
     if wanted == "baseline" or not _kernels_baseline.supports_avx2():
         return _kernels_baseline
     from sapwood.runtime import _kernels_avx2

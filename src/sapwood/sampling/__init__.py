@@ -1,1 +1,1 @@
-"""Which rows and features count this round. All choices are hashes of ids, so threads, pages and machines agree."""
+"""Sampling of rows: the rows of a tree, and the rows held out for early stopping. Random numbers are hashes of row ids."""

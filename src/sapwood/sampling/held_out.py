@@ -1,4 +1,4 @@
-"""Rows held out for early stopping: those that scikit-learn would hold out."""
+"""Rows held out for early stopping: the same as scikit-learn's `train_test_split`."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ from sapwood.runtime.execution import SERIAL, Execution
 def hold_out(
     units: np.ndarray, held: float, strata: np.ndarray | None, seed: int, execution: Execution = SERIAL
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Split units, ascending numbers, into those to train on and those held out, both ascending.
+    """Split units (rows or queries) into a training and a held-out part, both ascending.
 
-    The result is that of scikit-learn's `train_test_split`, without its shuffling, which takes seconds for millions of rows and cannot be
-    interrupted. Of several partitions each gets its own units of the split of all.
+    The split is that of scikit-learn's `train_test_split`, without shuffling the parts, which takes seconds for millions of rows and cannot
+    be interrupted. With several partitions each gets its part of the split of all units.
 
     Parameters
     ----------
-    held : fraction below 1, or number of units to hold out
-    strata : (n_units,) classes 0, 1, 2, ...; both parts have the same fraction of each
+    units : ascending numbers
+    held : number of units to hold out, or a fraction below 1
+    strata : (n_units,) classes 0, 1, 2, ... for a stratified split
+    seed : random seed
     """
     own = RowRange.of(len(units), execution)
     n_held = math.ceil(held * own.total) if held < 1 else int(held)
     if not 0 < n_held < own.total:
-        raise ValueError(f"that is {n_held} of {own.total}: some must be left for both")
+        raise ValueError(f"{n_held} of {own.total} would be held out, but both parts must have at least one")
     random = np.random.RandomState(seed)
     chosen = np.zeros(len(units), dtype=bool)
     if strata is None:
@@ -41,14 +43,15 @@ def hold_out(
 
 
 def _within(drawn: np.ndarray, own: RowRange) -> np.ndarray:
-    """Positions in a range of those that are drawn from all."""
+    """Return the positions in a range of the drawn numbers that are in it."""
     return drawn[(drawn >= own.first) & (drawn < own.first + own.n_rows)] - own.first
 
 
 def _by_class(
     strata: np.ndarray, n_held: int, random: np.random.RandomState, execution: Execution
 ) -> Iterator[tuple[np.ndarray, RowRange, int, int]]:
-    """Of each class its places here, their range among those of all partitions, and how many of all are trained on and held out."""
+    """Yield for each class its positions in this partition, their range among those of all partitions, and the numbers of all to train on
+    and to hold out."""
     codes = strata.astype(np.intp)
     n_classes = int(execution.largest(float(codes.max(initial=0)))) + 1
     here = np.bincount(codes, minlength=n_classes)
@@ -56,10 +59,10 @@ def _by_class(
     first, totals = counts[: execution.collective.rank].sum(axis=0), counts.sum(axis=0)
     n, present = int(totals.sum()), np.flatnonzero(totals)
     if totals[present].min() < 2:
-        raise ValueError("a class has one row only, and would be missing in one part")
+        raise ValueError("a class has only one row, but both parts must have a row of each class")
     if min(n_held, n - n_held) < len(present):
-        raise ValueError(f"that is {n_held} of {n}, but each of {len(present)} classes should be in both parts")
-    order = np.argsort(codes.astype(np.uint16 if n_classes <= 1 << 16 else np.int64), kind="stable")  # few bits are sorted faster
+        raise ValueError(f"{n_held} of {n} would be held out, but both parts must have a row of each of the {len(present)} classes")
+    order = np.argsort(codes.astype(np.uint16 if n_classes <= 1 << 16 else np.int64), kind="stable")  # small integers are sorted faster
     places = np.split(order, np.cumsum(here)[:-1])
     n_train = _approximate_mode(totals[present], n - n_held, random)
     n_own = _approximate_mode(totals[present] - n_train, n_held, random)

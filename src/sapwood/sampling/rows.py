@@ -1,7 +1,7 @@
-"""Which rows a tree is grown on.
+"""Samplers: the rows that a tree is grown on.
 
-Every choice is a hash of the tree's key and the row's id, which counts through all partitions: threads, pages and workers agree on it.
-Thresholds that depend on gradients come from rows chosen in the same way.
+Random numbers are hashes of the key of the tree and of the row id in the whole data set, so that a sample does not depend on threads, pages
+and partitions. Thresholds of gradients are computed from a sample of rows that is drawn in the same way.
 """
 
 from __future__ import annotations
@@ -18,22 +18,24 @@ from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL, Execution
 from sapwood.trees.gradients import FixedGradients
 
-UNIFORM, TOP, VARIANCE, BAYESIAN = range(4)  # the kernel's numbers
-THRESHOLD_ROWS = 1 << 16  # rows that decide on thresholds
+UNIFORM, TOP, VARIANCE, BAYESIAN = range(4)  # numbers in the kernel
+THRESHOLD_ROWS = 1 << 16  # rows from which thresholds are computed
 THRESHOLD_KEY = 0x2545F4914F6CDD1D
 MASK = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
 class RowSampler:
-    """All rows. A sampler's life: `bind` to the training rows, then `draw` for each tree, before it is grown.
+    """Base class of samplers. It draws all rows.
+
+    Order of calls: `bind` to the training rows, then `draw` before each tree.
 
     Attributes
     ----------
-    first_row : id of this partition's first row
-    multiplies : whether rows are weighted, so that hessians are never all one
-    headroom : the most that a gradient may be multiplied by
-    for_splits_only : whether only splits are sought on what is drawn, and leaves get their values from all rows
+    first_row : id of the first row of this partition
+    weights_rows : whether rows get weights, so that hessians are not constant
+    headroom : maximum factor of a gradient
+    for_splits_only : whether the sample is used to find splits only, and leaf values are computed from all rows
     """
 
     weights_rows: ClassVar[bool] = False
@@ -46,35 +48,35 @@ class RowSampler:
         return 1.0
 
     def bind(self, queries: Queries | None, y: np.ndarray, rows: RowRange | None = None, execution: Execution = SERIAL) -> Self:
-        """The sampler for the rows of this partition; None for `rows`: there is no other."""
+        """Return the sampler for the rows of this partition. `rows` is None if it is the only one."""
         return replace(self, first_row=0 if rows is None else rows.first)
 
     def draw(self, gradients: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
-        """The rows of this partition to grow on, ascending int64, their gradients scaled; None for all."""
+        """Return the rows of this partition to grow on, ascending int64; None for all. Gradients are multiplied by the row weights."""
         return None
 
 
 def _at_least_one(drawn: np.ndarray, has_first: bool, execution: Execution) -> np.ndarray:
-    """Rows that were drawn; the first row of the data set if no partition has drawn any."""
+    """Return the drawn rows, or the first row of the data set if no partition has drawn any."""
     return drawn if execution.any(len(drawn) > 0) else np.zeros(int(has_first), dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class Uniform(RowSampler):
-    """Every row with the same probability, anew for each tree."""
+    """Sample rows with equal probability for each tree."""
 
-    share: float
+    fraction: float
 
     def draw(self, gradients: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
-        rows = kernels.sample_rows(gradients.n_rows, self.first_row, self.share, key, execution.n_threads)
+        rows = kernels.sample_rows(gradients.n_rows, self.first_row, self.fraction, key, execution.n_threads)
         return _at_least_one(rows, self.first_row == 0 and gradients.n_rows > 0, execution)
 
 
 @dataclass(frozen=True)
 class WholeQueries(RowSampler):
-    """Every query with the same probability, with all its rows; drawn by a hash of its number."""
+    """Sample whole queries with equal probability."""
 
-    share: float
+    fraction: float
     queries: Queries | None = None
 
     def bind(self, queries: Queries | None, y: np.ndarray, rows: RowRange | None = None, execution: Execution = SERIAL) -> WholeQueries:
@@ -82,17 +84,17 @@ class WholeQueries(RowSampler):
 
     def draw(self, gradients: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
         assert self.queries is not None
-        drawn = kernels.sample_rows(self.queries.n_queries, self.queries.first, self.share, key)
+        drawn = kernels.sample_rows(self.queries.n_queries, self.queries.first, self.fraction, key)
         return self.queries.rows(_at_least_one(drawn, self.queries.first == 0 and self.queries.n_queries > 0, execution))
 
 
 @dataclass(frozen=True)
 class Stratified(RowSampler):
-    """The same share of the rows of each class: those with the lowest hashes, at least one."""
+    """Sample the same fraction of rows of each class, at least one row: those with the lowest hashes."""
 
-    share: float
-    classes: tuple[np.ndarray, ...] = ()  # the rows of each class of any partition, ids from the first row on, uint64
-    counts: tuple[int, ...] = ()  # the rows of each class in all partitions
+    fraction: float
+    classes: tuple[np.ndarray, ...] = ()  # rows of this partition by class, uint64
+    counts: tuple[int, ...] = ()  # number of rows of each class in all partitions
 
     def bind(self, queries: Queries | None, y: np.ndarray, rows: RowRange | None = None, execution: Execution = SERIAL) -> Stratified:
         bound = super().bind(queries, y, rows, execution)
@@ -104,28 +106,30 @@ class Stratified(RowSampler):
 
     def draw(self, gradients: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
         hashes = kernels.hash_rows(gradients.n_rows, key, self.first_row).astype(np.uint64)
-        first, wanted = np.uint64(self.first_row), [max(1, round(self.share * count)) for count in self.counts]
+        first, n_drawn = np.uint64(self.first_row), [max(1, round(self.fraction * count)) for count in self.counts]
         drawn = []
-        for rows, n in zip(self.classes, wanted, strict=True):
-            marks = hashes[rows] << np.uint64(32) | (rows + first)  # no two are equal
+        for rows, n in zip(self.classes, n_drawn, strict=True):
+            marks = hashes[rows] << np.uint64(32) | (rows + first)  # unique
             drawn.append(np.partition(marks, n - 1)[:n] if n < len(marks) else marks)
         if not execution.is_local:
-            drawn = _lowest_of_all(drawn, wanted, execution)
+            drawn = _lowest_of_all(drawn, n_drawn, execution)
         return np.sort((np.concatenate(drawn) & np.uint64(0xFFFFFFFF)) - first).astype(np.int64)
 
 
-def _lowest_of_all(of_classes: list[np.ndarray], wanted: list[int], execution: Execution) -> list[np.ndarray]:
-    """Of each class's numbers, no two of them equal, those that are among the lowest, so many as wanted, of all partitions."""
+def _lowest_of_all(of_classes: list[np.ndarray], n_drawn: list[int], execution: Execution) -> list[np.ndarray]:
+    """Return, for each class, the numbers of this partition that are among the `n_drawn` lowest of all partitions. Numbers are unique."""
     n_classes = len(of_classes)
     sizes = execution.gather(np.array([[len(marks) for marks in of_classes]]))  # (n_partitions, n_classes)
     marks = execution.gather(np.concatenate(of_classes))
     of_mark = np.repeat(np.tile(np.arange(n_classes), len(sizes)), sizes.ravel())
     begin = np.cumsum(sizes.sum(axis=0)) - sizes.sum(axis=0)
-    last = marks[np.lexsort((marks, of_mark))][begin + np.array(wanted) - 1]
+    last = marks[np.lexsort((marks, of_mark))][begin + np.array(n_drawn) - 1]
     return [own[own <= most] for own, most in zip(of_classes, last, strict=True)]
 
 
 class _Weighted(RowSampler):
+    """Base class of samplers that multiply gradients by row weights."""
+
     weights_rows: ClassVar[bool] = True
 
     def _draw(self, gradients: FixedGradients, sampling: int, a: float, b: float, key: int, execution: Execution) -> np.ndarray | None:
@@ -134,12 +138,12 @@ class _Weighted(RowSampler):
         gradients.sums = size, gradient, hessian
         return _at_least_one(rows, self.first_row == 0 and gradients.n_rows > 0, execution)
 
-    def _look(self, gradients: FixedGradients, key: int, execution: Execution) -> tuple[np.ndarray, np.ndarray]:
-        """Gradients and hessians of some rows of all partitions, a few of them perhaps twice; in which order depends on the partitions."""
+    def _sample_gradients(self, gradients: FixedGradients, key: int, execution: Execution) -> tuple[np.ndarray, np.ndarray]:
+        """Return gradients and hessians of a sample of the rows of all partitions, drawn with replacement, in any order."""
         pairs = gradients.data.view(np.int32).reshape(-1, 2)
         if gradients.n_total > THRESHOLD_ROWS:
-            chances = kernels.hash_rows(THRESHOLD_ROWS, (key + THRESHOLD_KEY) & MASK).astype(np.int64)
-            ids = chances * gradients.n_total >> 32
+            hashes = kernels.hash_rows(THRESHOLD_ROWS, (key + THRESHOLD_KEY) & MASK).astype(np.int64)
+            ids = hashes * gradients.n_total >> 32
             pairs = pairs[ids[RowRange(gradients.n_rows, self.first_row, gradients.n_total).holds(ids)] - self.first_row]
         pairs = execution.gather(pairs)
         return pairs[:, 0].astype(np.float64), pairs[:, 1].view(np.uint32).astype(np.float64)
@@ -147,9 +151,14 @@ class _Weighted(RowSampler):
 
 @dataclass(frozen=True)
 class OneSide(_Weighted):
-    """Gradient-based one-side sampling (Ke et al., 2017): the rows of the largest |gradient| * hessian, and some others with a weight.
+    """Gradient-based one-side sampling, GOSS (Ke et al., 2017): the rows with the largest |gradient| * hessian, and a weighted sample of
+    the others.
 
-    In the first rounds, whose gradients tell little of what is hard to learn, all rows count.
+    Attributes
+    ----------
+    top : fraction of rows with the largest values
+    other : fraction of rows that are sampled from the others
+    first_rounds : number of rounds without sampling
     """
 
     top: float = 0.2
@@ -163,7 +172,7 @@ class OneSide(_Weighted):
     def draw(self, gradients: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
         if round_ < self.first_rounds:
             return None
-        gradient, hessian = self._look(gradients, key, execution)
+        gradient, hessian = self._sample_gradients(gradients, key, execution)
         size = np.abs(gradient) * hessian
         at = min(len(size) - 1, int((1 - self.top) * len(size)))
         threshold = float(np.partition(size, at)[at])
@@ -172,10 +181,10 @@ class OneSide(_Weighted):
 
 @dataclass(frozen=True)
 class MinimalVariance(_Weighted):
-    """A row with a probability that grows with its gradient, weighted by its inverse: the estimate of split scores that varies least
-    (Ibragimov and Gusev, 2019)."""
+    """Minimal variance sampling, MVS (Ibragimov and Gusev, 2019): rows are drawn with a probability that increases with the gradient, and
+    weighted by the inverse probability."""
 
-    share: float
+    fraction: float
     for_splits_only: ClassVar[bool] = True
 
     @property
@@ -183,16 +192,16 @@ class MinimalVariance(_Weighted):
         return 16.0
 
     def draw(self, gradients: FixedGradients, key: int, execution: Execution, round_: int = 0) -> np.ndarray | None:
-        gradient, hessian = self._look(gradients, key, execution)
-        # Sums of integers below 2^53: the order does not change them.
+        gradient, hessian = self._sample_gradients(gradients, key, execution)
+        # Sums of integers below 2^53 are exact in any order.
         ratio = float((np.abs(gradient).sum() / max(hessian.sum(), 1.0)) ** 2)
         size = np.sort(np.sqrt(gradient**2 + ratio * hessian**2))[::-1]
-        return self._draw(gradients, VARIANCE, ratio, max(_unit(size, self.share), 5e-324), key, execution)
+        return self._draw(gradients, VARIANCE, ratio, max(_mvs_threshold(size, self.fraction), 5e-324), key, execution)
 
 
 @dataclass(frozen=True)
 class BayesianBootstrap(_Weighted):
-    """All rows, with weights drawn from an exponential distribution, to the power of a temperature."""
+    """Bayesian bootstrap: all rows, with weights from an exponential distribution raised to the power `temperature`."""
 
     temperature: float = 1.0
     for_splits_only: ClassVar[bool] = True
@@ -206,14 +215,14 @@ class BayesianBootstrap(_Weighted):
         return None
 
 
-def _unit(size: np.ndarray, share: float) -> float:
-    """The size, of descending ones, that has probability one, so that the sum of min(1, size / unit) is a share of the rows."""
-    goal = share * len(size)
-    rest = np.append(np.cumsum(size[::-1])[::-1], 0.0)  # of those from k on
+def _mvs_threshold(size: np.ndarray, fraction: float) -> float:
+    """Return t such that the sum of the probabilities min(1, size / t) is a fraction of the rows. Sizes are descending."""
+    goal = fraction * len(size)
+    rest = np.append(np.cumsum(size[::-1])[::-1], 0.0)  # rest[k] is the sum of size[k:]
     for k in range(math.ceil(goal)):
-        unit = rest[k] / (goal - k)
-        if size[k] <= unit:
-            return float(unit)
+        threshold = rest[k] / (goal - k)
+        if size[k] <= threshold:
+            return float(threshold)
     return float(size[min(len(size) - 1, int(goal))])
 
 
