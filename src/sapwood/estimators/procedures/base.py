@@ -11,7 +11,7 @@ from sapwood.callbacks import Callback, Measure, Scores
 from sapwood.data.dataset import Dataset
 from sapwood.data.pages import Pages
 from sapwood.data.sorted import SortedRows
-from sapwood.encoding.encoding import Fitted
+from sapwood.encoding.encoding import FittedEncoding
 from sapwood.estimators.fit_data import FitData
 from sapwood.model import Model
 from sapwood.params.plan import FitPlan
@@ -49,7 +49,7 @@ class Trainer:
     sets: FitData
     plan: FitPlan
     start: WarmStart
-    encoded: Fitted
+    encoded: FittedEncoding
     build: Callable[..., Pages | SortedRows]
     measures: Callable[[Model, Sequence[str]], dict[str, list[Measure]]]
     callbacks: Callable[[Model], Sequence[Callback]]
