@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 import time
 import traceback
 import warnings
 from dataclasses import asdict
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,7 @@ class Worker:
 
 def serve(connection: Connection, first: Case, folder: Path, n_threads: int, log: Path) -> None:
     """Get ready for cases like the first, then measure one after the other."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _redirect_output(log)
     warnings.simplefilter("ignore")
     connection.send(_guarded(lambda: find_library(first.library).warm_up(first.task, n_threads)))
@@ -113,6 +115,14 @@ def _guarded(function: Any) -> Record:
     except Exception as error:
         traceback.print_exc()
         return {"error": f"{type(error).__name__}: {error}"[:300]}
+
+
+def _end_with_parent() -> None:
+    """A killed run leaves no fit behind."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    wait([parent.sentinel])
+    os._exit(1)
 
 
 def _redirect_output(log: Path) -> None:
