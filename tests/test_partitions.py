@@ -133,6 +133,7 @@ def test_several_outputs(estimator, y, n):
         {"monotonic_cst": {0: 1, 3: -1}},
         {"max_bins": 16, "min_rows_in_bin": 20, "bin_sample_rows": 700},
         {"bin_sample_rows": None},
+        {"max_bins": 30, "min_rows_in_bin": 40, "bin_sample_rows": None},
     ],
     ids=lambda parameters: "-".join(parameters) or "plain",
 )

@@ -244,8 +244,9 @@ class TestBins:
         assert used <= {-0.5, 0.5}
         assert all((tree.threshold[tree.feature == 1] == np.inf).all() for tree in model.model_.trees)  # missing or not
 
-    def test_few_rows_in_a_bin(self):
-        cuts = regressor(min_rows_in_bin=100).model_.binning.cuts_of(0)
+    @pytest.mark.parametrize("bin_sample_rows", [200_000, None])
+    def test_few_rows_in_a_bin(self, bin_sample_rows):
+        cuts = regressor(min_rows_in_bin=100, bin_sample_rows=bin_sample_rows).model_.binning.cuts_of(0)
         known = X[TRAIN, 0][~np.isnan(X[TRAIN, 0])]
         assert np.bincount(np.searchsorted(cuts, known)).min() >= 100
         assert len(cuts) > 10

@@ -32,9 +32,29 @@ inline Number from_key(Key key) {
   return x;
 }
 
+// Memory for sorting one column after the other.
+template <class Key>
+struct SortMemory {
+  std::vector<Key> keys, other;
+  std::vector<std::pair<Key, int64_t>> pairs;  // keys and weights
+  Distinct distinct;
+
+  // Makes room for columns of n rows. Memory that a thread of the pool asks for would stay with that thread.
+  void reserve(int64_t n, bool weighted) {
+    if (weighted) {
+      pairs.reserve(n);
+    } else {
+      keys.reserve(n);
+      other.reserve(n);
+    }
+    distinct.values.reserve(n);
+    distinct.weights.reserve(n);
+  }
+};
+
 // Sorts keys digit by digit; digits that all keys share cost nothing.
 template <class Key>
-void sort_keys(std::vector<Key>& keys) {
+void sort_keys(std::vector<Key>& keys, std::vector<Key>& other) {
   constexpr int kBits = 11, kDigits = (8 * sizeof(Key) + kBits - 1) / kBits;
   constexpr Key kMask = (1u << kBits) - 1;
   if (keys.size() < 4096) return std::sort(keys.begin(), keys.end());
@@ -42,7 +62,7 @@ void sort_keys(std::vector<Key>& keys) {
   for (Key key : keys) {
     for (int d = 0; d < kDigits; ++d) ++counts[(d << kBits) + ((key >> (d * kBits)) & kMask)];
   }
-  std::vector<Key> other(keys.size());
+  other.resize(keys.size());
   for (int d = 0; d < kDigits; ++d) {
     uint32_t* count = counts.data() + (d << kBits);
     if (count[(keys[0] >> (d * kBits)) & kMask] == keys.size()) continue;
@@ -65,8 +85,10 @@ namespace {
 
 // The distinct values among n at x, and their weights: `weight_of(i)` or, if `weighted` is false, one each.
 template <class Number, class Key, bool weighted, class T, class WeightOf>
-Distinct distinct_of(const T* x, int64_t stride, int64_t n, int shift, WeightOf&& weight_of) {
-  Distinct out;
+Distinct& distinct_of(const T* x, int64_t stride, int64_t n, int shift, WeightOf&& weight_of, SortMemory<Key>& memory) {
+  Distinct& out = memory.distinct;
+  out.values.clear();
+  out.weights.clear();
   __int128 sum = 0;
   auto close = [&] {
     if (!out.values.empty()) out.weights.push_back(std::ldexp(double(sum), -shift));
@@ -82,7 +104,8 @@ Distinct distinct_of(const T* x, int64_t stride, int64_t n, int shift, WeightOf&
   };
   auto key_of = [](Number value) { return to_key<Number, Key>(value == 0 ? Number(0) : value); };  // -0 is 0
   if constexpr (weighted) {
-    std::vector<std::pair<Key, int64_t>> pairs;
+    auto& pairs = memory.pairs;
+    pairs.clear();
     pairs.reserve(n);
     for (int64_t i = 0; i < n; ++i) {
       const Number value = Number(x[i * stride]);
@@ -91,13 +114,14 @@ Distinct distinct_of(const T* x, int64_t stride, int64_t n, int shift, WeightOf&
     std::sort(pairs.begin(), pairs.end());
     for (auto [key, w] : pairs) add(key, w);
   } else {
-    std::vector<Key> keys;
+    auto& keys = memory.keys;
+    keys.clear();
     keys.reserve(n);
     for (int64_t i = 0; i < n; ++i) {
       const Number value = Number(x[i * stride]);
       if (value == value) keys.push_back(key_of(value));
     }
-    if (!std::is_sorted(keys.begin(), keys.end())) sort_keys(keys);  // most sparse columns hold one value
+    if (!std::is_sorted(keys.begin(), keys.end())) sort_keys(keys, memory.other);  // most sparse columns hold one value
     for (size_t i = 0, end; i < keys.size(); i = end) {
       for (end = i + 1; end < keys.size() && keys[end] == keys[i];) ++end;
       add(keys[i], int64_t(end - i));
@@ -131,22 +155,6 @@ auto with_key(F&& f) {
 
 }  // namespace
 
-Distinct distinct_values(const Table& table, int column, const FixedWeights* weights) {
-  Distinct out;
-  with_number(table.type, [&](auto zero) {
-    using T = decltype(zero);
-    auto* x = static_cast<const T*>(table.data) + column * table.column_stride;
-    out = with_key<T>([&](auto number, auto key) {
-      using Number = decltype(number);
-      using Key = decltype(key);
-      if (!weights) return distinct_of<Number, Key, false>(x, table.row_stride, table.n_rows, 0, [](int64_t) { return 1; });
-      return distinct_of<Number, Key, true>(x, table.row_stride, table.n_rows, weights->shift,
-                                            [&](int64_t i) { return weights->values[i]; });
-    });
-  });
-  return out;
-}
-
 namespace {
 
 // The distinct values of a column of a sparse table.
@@ -163,8 +171,9 @@ Distinct distinct_entries(const Lines& columns, int64_t column, const FixedWeigh
     out = with_key<T>([&](auto number, auto key) {
       using Number = decltype(number);
       using Key = decltype(key);
-      if (!weights) return distinct_of<Number, Key, false>(x, 1, n, 0, weight_of);
-      return distinct_of<Number, Key, true>(x, 1, n, shift, weight_of);
+      SortMemory<Key> memory;
+      if (!weights) return std::move(distinct_of<Number, Key, false>(x, 1, n, 0, weight_of, memory));
+      return std::move(distinct_of<Number, Key, true>(x, 1, n, shift, weight_of, memory));
     });
     if (absent <= 0 || columns.absent_missing) return;
     const size_t at = std::lower_bound(out.values.begin(), out.values.end(), 0.0) - out.values.begin();
@@ -278,11 +287,21 @@ std::vector<std::vector<double>> find_cuts(const Table& table, const uint32_t* r
       }
     });
     const FixedWeights weights = weight ? FixedWeights(chosen_weight.data(), n) : FixedWeights();
-    const Table sample{table.type, chosen.data(), 1, n, n, table.n_columns};
-    parallel(n_threads, table.n_columns, [&](int, Tasks& tasks) {
-      for (int64_t f; (f = tasks.claim()) >= 0;) {
-        cuts[f] = cut_points(distinct_values(sample, int(f), weight ? &weights : nullptr), max_bins);
-      }
+    with_key<T>([&](auto number, auto key) {
+      using Number = decltype(number);
+      using Key = decltype(key);
+      const int n_sorting = std::clamp(n_threads, 1, std::max(1, table.n_columns));
+      std::vector<SortMemory<Key>> memory(n_sorting);
+      for (auto& of_thread : memory) of_thread.reserve(n, weight != nullptr);
+      parallel(n_sorting, table.n_columns, [&](int participant, Tasks& tasks) {
+        for (int64_t f; (f = tasks.claim()) >= 0;) {
+          const T* column = chosen.data() + size_t(f) * n;
+          auto weight_of = [&](int64_t i) { return weights.values[i]; };
+          const Distinct& found = weight ? distinct_of<Number, Key, true>(column, 1, n, weights.shift, weight_of, memory[participant])
+                                         : distinct_of<Number, Key, false>(column, 1, n, 0, weight_of, memory[participant]);
+          cuts[f] = cut_points(found, max_bins);
+        }
+      });
     });
   });
   return cuts;

@@ -24,9 +24,6 @@ struct FixedWeights {
   FixedWeights(const double* weight, int64_t n);
 };
 
-// The distinct values of a column.
-Distinct distinct_values(const Table& table, int column, const FixedWeights* weights);
-
 // At most max_bins - 1 cut points. Few distinct values: one halfway between each two. Many: bins of about equal weight; a value heavier
 // than a bin's share ends its bin, and begins one unless the bin before is less than half full; the others share the rest.
 std::vector<double> cut_points(const Distinct& column, int max_bins);

@@ -18,7 +18,7 @@ from sapwood.runtime.execution import Execution
 SAMPLE_ROWS = 200_000  # rows that decide where the cut points are
 SKETCH_ROWS = 65_536  # taken in at a time
 MAX_CUTS = 254  # of a feature
-FEATURES_AT_ONCE = 16  # so that an interrupt need not wait long
+FEATURES_AT_ONCE = 8  # whose sampled values are copied: those of a row in a cache line; and an interrupt need not wait long
 NUMBER, PARTITION, ONE_VS_REST = range(3)  # the kernel's numbers: a feature is split at a threshold, by a set of levels, by one level
 
 
@@ -118,7 +118,7 @@ class Binning:
         """
         max_bins = np.broadcast_to(max_bins, table.n_features)
         if sample_rows is None:
-            return cls(_sketch_cuts(table, max_bins, weight, rows, execution))
+            return cls(_sketch_cuts(table, max_bins, weight, rows, min_rows, execution))
         own = RowRange.of(table.n_rows if rows is None else len(rows), execution)
         fraction = 1.0
         if own.total > sample_rows:
@@ -130,14 +130,14 @@ class Binning:
         sample_weight = None if weight is None else execution.gather(np.ascontiguousarray(weight if rows is None else weight[rows]))
         ids = None if rows is None else np.ascontiguousarray(rows, dtype=np.uint32)
         cuts: list[np.ndarray] = []
-        for first, last in _runs_of_equals(table.runs(FEATURES_AT_ONCE), max_bins):
+        for first, last in _runs_of_equals(table.runs(max(FEATURES_AT_ONCE, execution.n_threads)), max_bins):
             x, of_x, x_weight = table.view(first, last) if execution.is_local else None, ids, weight
             if x is None:
                 x, of_x, x_weight = execution.gather(table.sample(rows, first, last)), None, sample_weight
             found = kernels.find_cuts(x, of_x, x_weight, int(max_bins[first]), execution.n_threads)
             if min_rows > 1:
                 columns = (x if of_x is None else x[of_x]).T
-                found = [_merge(c, column, min_rows * fraction) for c, column in zip(found, columns, strict=True)]
+                found = [_merge(c, _count(c, column), min_rows * fraction) for c, column in zip(found, columns, strict=True)]
             cuts += found
         return cls(cuts)
 
@@ -149,11 +149,11 @@ def _sparse_cuts(
     cuts = table.find_cuts(rows, weight, max_bins, execution)
     if least <= 1:
         return cuts
-    return [_merge(c, execution.gather(table.sample(rows, f, f + 1))[:, 0], least) for f, c in enumerate(cuts)]
+    return [_merge(c, _count(c, execution.gather(table.sample(rows, f, f + 1))[:, 0]), least) for f, c in enumerate(cuts)]
 
 
 def _sketch_cuts(
-    table: Table, max_bins: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None, execution: Execution
+    table: Table, max_bins: np.ndarray, weight: np.ndarray | None, rows: np.ndarray | None, min_rows: int, execution: Execution
 ) -> list[np.ndarray]:
     """Cut points from all rows, block by block. Blocks are counted through the rows of all partitions."""
     sketches = [QuantileSketch() for _ in range(table.n_features)]
@@ -163,7 +163,15 @@ def _sketch_cuts(
         for rows_read, x in _blocks(table, first, last, execution):
             for f in range(first, last):
                 sketches[f].add(x[:, f - first], own[rows_read])
-    return [sketch.cut_points(int(most)) for sketch, most in zip(sketches, max_bins, strict=True)]
+    cuts = [sketch.cut_points(int(most)) for sketch, most in zip(sketches, max_bins, strict=True)]
+    if min_rows <= 1:
+        return cuts
+    counts = [np.zeros(len(c) + 1, dtype=np.int64) for c in cuts]
+    for first, last in table.runs(table.n_features):
+        for rows_read, x in _blocks(table, first, last, execution):
+            for f in range(first, last):
+                counts[f] += _count(cuts[f], x[own[rows_read] > 0, f - first])
+    return [_merge(c, n, min_rows) for c, n in zip(cuts, counts, strict=True)]
 
 
 def _blocks(table: Table, first: int, last: int, execution: Execution) -> Iterator[tuple[slice, np.ndarray]]:
@@ -181,9 +189,13 @@ def _runs_of_equals(runs: list[tuple[int, int]], values: np.ndarray) -> Iterator
         yield from pairwise(borders)
 
 
-def _merge(cuts: np.ndarray, column: np.ndarray, least: float) -> np.ndarray:
-    """The cut points that leave at least so many rows in each bin."""
-    counts = np.bincount(np.searchsorted(cuts, column[~np.isnan(column)], side="left"), minlength=len(cuts) + 1)
+def _count(cuts: np.ndarray, column: np.ndarray) -> np.ndarray:
+    """(n_cuts + 1,) int64: rows in each bin, without those of a missing value."""
+    return np.bincount(np.searchsorted(cuts, column[~np.isnan(column)], side="left"), minlength=len(cuts) + 1)
+
+
+def _merge(cuts: np.ndarray, counts: np.ndarray, least: float) -> np.ndarray:
+    """The cut points that leave at least so many rows in each bin, of bins with these counts."""
     kept: list[float] = []
     filled = 0
     for cut, count in zip(cuts, counts[:-1], strict=True):
