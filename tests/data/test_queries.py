@@ -32,11 +32,18 @@ def test_mean_by_the_weights_of_the_rows():
     assert queries.mean(np.array([1.0, 4.0]), np.array([1.0, 5.0, 1.0])) == (3 * 1 + 1 * 4) / 4
 
 
+def test_without_queries_all_rows_are_one():
+    with pytest.warns(UserWarning, match=r"all 4 rows are ranked as one query: give group .* or qid"):
+        queries = Queries.of(None, None, 4)
+    np.testing.assert_array_equal(queries.begin, [0, 4])
+    with pytest.raises(ValueError, match=r"a ranker needs group_val \(.*\) or qid_val \(.*\); got neither"):
+        Queries.of(None, None, 4, "_val")
+
+
 @pytest.mark.parametrize(
     ("group", "qid", "message"),
     [
-        (None, None, "a ranker needs group (the sizes of queries) or qid (the query of each row); got neither"),
-        ([4], [0, 0, 0, 0], "got both"),
+        ([4], [0, 0, 0, 0], "or qid (the query of each row), not both"),
         ([2, 1], None, "group has 3 rows in 2 queries, but X has 4 rows"),
         ([2, 0, 2], None, "group must have at least 1 row in each query; got 0 for query 1"),
         ([1.5, 2.5], None, "group must be a list of integers"),

@@ -8,9 +8,11 @@ import pytest
 from sklearn.datasets import make_blobs, make_classification
 from sklearn.utils import estimator_checks
 
-from sapwood import BoostingClassifier, BoostingRegressor
+from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor
 
 ESTIMATORS = [BoostingClassifier(), BoostingRegressor()]
+ORDERED = {"boosting": "ordered", "max_iter": 10}
+OTHERS = [BoostingClassifier(**ORDERED), BoostingRegressor(**ORDERED), BoostingRanker(max_iter=10)]
 # What scikit-learn keeps for itself, besides what it runs on every estimator.
 MORE_CHECKS = [
     estimator_checks.check_param_validation,
@@ -26,6 +28,16 @@ def array_api(monkeypatch):
 
 @estimator_checks.parametrize_with_checks(ESTIMATORS)
 def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+# Repeated rows of a query are ranked against each other; weights only scale gradients.
+PAIRS = dict.fromkeys([f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")], "pairs of rows")
+
+
+@pytest.mark.filterwarnings("ignore:all .* rows are ranked as one query")
+@estimator_checks.parametrize_with_checks(OTHERS, expected_failed_checks=lambda own: PAIRS if isinstance(own, BoostingRanker) else {})
+def test_scikit_learns_checks_of_others(estimator, check):
     check(estimator)
 
 

@@ -91,13 +91,52 @@ class TestEvalSets:
         )
 
     def test_beside_early_stopping(self):
-        fitted = regressor(early_stopping=True, max_iter=30).fit(X[:400], Y[:400], eval_sets={"new": (NEW, NEW_Y)}, eval_metric="mae")
+        sets = {"new": (NEW, NEW_Y), "old": (X[:400], Y[:400])}
+        with pytest.warns(UserWarning, match="early stopping uses a part of the training rows, because 2 eval_sets are given"):
+            fitted = regressor(early_stopping=True, max_iter=30).fit(X[:400], Y[:400], eval_sets=sets, eval_metric="mae")
         assert {on: list(of) for on, of in fitted.evals_result_.items()} == {
             "train": ["loss"],
             "validation": ["loss", "mae"],
             "new": ["mae"],
+            "old": ["mae"],
         }
         np.testing.assert_array_equal(fitted.validation_score_[1:], -np.array(fitted.evals_result_["validation"]["loss"]))
+
+    def test_a_single_set_stops_training(self):
+        stopping = {"early_stopping": True, "max_iter": 200, "n_iter_no_change": 3}
+        fitted = regressor(**stopping).fit(X[:400], Y[:400], eval_sets={"new": (NEW, NEW_Y)}, eval_metric="mae")
+        as_validation = regressor(**stopping).fit(X[:400], Y[:400], X_val=NEW, y_val=NEW_Y)
+        assert fitted.model_.to_bytes() == as_validation.model_.to_bytes()
+        assert fitted.best_iteration_ < fitted.n_iter_ < 200
+        assert {on: list(of) for on, of in fitted.evals_result_.items()} == {"train": ["loss"], "new": ["loss", "mae"]}
+        np.testing.assert_array_equal(fitted.validation_score_, as_validation.validation_score_)
+        np.testing.assert_array_equal(fitted.validation_score_[1:], -np.array(fitted.evals_result_["new"]["loss"]))
+
+    def test_a_splitter_is_asked_for_rows_to_stop_on(self):
+        splitter = PredefinedSplit(np.where(np.arange(400) < 50, 0, -1))
+        fitted = regressor(early_stopping=True, validation_split=splitter).fit(X[:400], Y[:400], eval_sets={"new": (NEW, NEW_Y)})
+        assert list(fitted.evals_result_) == ["train", "validation", "new"]
+
+    def test_scoring_by_a_function_of_predictions(self):
+        def largest(y, predicted):
+            return np.abs(y - predicted).max()
+
+        stopping = {"early_stopping": True, "max_iter": 100, "n_iter_no_change": 5}
+        for scoring, name, sign in ((largest, "largest", -1), (mean_absolute_error, "mean_absolute_error", -1), (r2_score, "r2_score", 1)):
+            fitted = regressor(**stopping, scoring=scoring).fit(X[:400], Y[:400], X_val=NEW, y_val=NEW_Y)
+            scores = np.array([scoring(NEW_Y, stage) for stage in fitted.staged_predict(NEW)])
+            used = len(scores)
+            np.testing.assert_allclose(fitted.validation_score_[1 : used + 1], sign * scores, rtol=1e-9)
+            assert fitted.best_iteration_ == np.argmax(sign * np.array(fitted.evals_result_["validation"][name])) + 1
+        as_scorer = regressor(**stopping, scoring=lambda estimator, x, y: r2_score(y, estimator.predict(x)))
+        by_scorer = as_scorer.fit(X[:400], Y[:400], X_val=NEW, y_val=NEW_Y)
+        assert by_scorer.model_.to_bytes() == fitted.model_.to_bytes()
+
+    def test_a_function_with_weights_is_given_them(self):
+        sets = {"weighted": (NEW, NEW_Y, WEIGHT)}
+        fitted = regressor().fit(X[:400], Y[:400], eval_sets=sets, eval_metric=mean_absolute_error)
+        expected = mean_absolute_error(NEW_Y, fitted.predict(NEW), sample_weight=WEIGHT)
+        assert fitted.evals_result_["weighted"]["mean_absolute_error"][-1] == pytest.approx(expected)
 
     def test_warm_start_goes_on(self):
         sets = {"new": (NEW, NEW_Y)}

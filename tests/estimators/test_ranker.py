@@ -180,15 +180,14 @@ class TestSampling:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"qid": None}, "a ranker needs group (the sizes of queries) or qid (the query of each row); got neither"),
-        ({"group": SIZES}, "got both"),
+        ({"group": SIZES}, "a ranker takes group (the number of rows of each query) or qid (the query of each row), not both"),
         ({"qid": None, "group": SIZES[:-1]}, f"group has {N - SIZES[-1]} rows in {N_QUERIES - 1} queries, but X has {N} rows"),
         ({"qid": QID[:-1]}, f"qid must have one entry for each of the {N} rows"),
         ({"y": np.where(np.arange(N) == 4, -1, Y)}, "y must hold relevances, integers from 0 to 31; got -1 in row 4"),
         ({"y": Y + 0.5}, "integers from 0 to 31"),
         ({"y": np.where(np.arange(N) == 9, np.nan, Y)}, "NaN"),
         ({"y": Y[:-1]}, "inconsistent numbers of samples"),
-        ({"X_val": X, "y_val": Y}, "a ranker needs group_val (the sizes of queries) or qid_val"),
+        ({"X_val": X, "y_val": Y}, "a ranker needs group_val (the number of rows of each query) or qid_val"),
         ({"qid_val": QID}, "qid_val is provided, but X_val was not provided"),
     ],
 )
@@ -205,9 +204,14 @@ def test_bad_label_gain(label_gain):
         ranker(label_gain=label_gain).fit(X, Y, qid=QID)
 
 
-def test_score_needs_queries():
-    with pytest.raises(ValueError, match="a ranker needs group"):
-        ranker().fit(X, Y, qid=QID).score(X, Y)
+@pytest.mark.filterwarnings("default:all .* rows are ranked as one query")
+def test_without_queries_all_rows_are_one():
+    whole = ranker().fit(X, Y, qid=np.zeros(N))
+    with pytest.warns(UserWarning, match=f"all {N} rows are ranked as one query"):
+        fitted = ranker().fit(X, Y)
+    assert fitted.model_.to_bytes() == whole.model_.to_bytes()
+    with pytest.warns(UserWarning, match="one query"):
+        assert fitted.score(X, Y) == whole.score(X, Y, qid=np.zeros(N))
 
 
 def test_clone_and_parameters():

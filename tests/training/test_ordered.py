@@ -1,5 +1,7 @@
 """Ordered boosting: against a plain NumPy twin of what its docstring says, and what it is for."""
 
+import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -225,3 +227,29 @@ class TestUse:
     def test_ranking_is_refused(self):
         with pytest.raises(ValueError, match="boosting='ordered' cannot be combined with loss="):
             BoostingRanker(boosting="ordered").fit(X, CLASSES, group=[N])
+
+
+class TestPartialFit:
+    """New rows were not seen by any earlier tree, so that every prefix may start from the whole model."""
+
+    def test_continues_with_new_rows(self):
+        rng = np.random.default_rng(0)
+        x = rng.normal(size=(400, 3))
+        y = x[:, 0] + np.sin(3 * x[:, 1]) + 0.1 * rng.normal(size=400)
+        fitted = BoostingRegressor(boosting="ordered", max_iter=5).partial_fit(x[:200], y[:200])
+        first = fitted.model_
+        assert first.to_bytes() == BoostingRegressor(boosting="ordered", max_iter=5).fit(x[:200], y[:200]).model_.to_bytes()
+        before = np.mean((fitted.predict(x[300:]) - y[300:]) ** 2)
+        fitted.partial_fit(x[200:300], y[200:300])
+        assert fitted.n_iter_ == 10
+        assert fitted.model_[:5].to_bytes() == first.to_bytes()
+        assert np.mean((fitted.predict(x[300:]) - y[300:]) ** 2) < before
+
+    def test_resumes_from_a_checkpoint(self, tmp_path):
+        rng = np.random.default_rng(0)
+        x, y = rng.normal(size=(200, 3)), rng.normal(size=200)
+        first = BoostingRegressor(boosting="ordered", max_iter=3).fit(x[:100], y[:100])
+        whole = copy.deepcopy(first).set_params(max_iter=6).partial_fit(x[100:], y[100:])
+        copy.deepcopy(first).partial_fit(x[100:], y[100:], checkpoint=tmp_path / "part")
+        resumed = copy.deepcopy(first).set_params(max_iter=6).partial_fit(x[100:], y[100:], checkpoint=tmp_path / "part")
+        assert resumed.model_.to_bytes() == whole.model_.to_bytes()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -27,10 +28,18 @@ class Queries:
 
     @classmethod
     def of(cls, group: Any, qid: Any, n_rows: int, suffix: str = "") -> Queries:
-        """Create from the sizes (`group`) or the query of each row (`qid`). `suffix` is added to the names in error messages."""
-        if (group is None) == (qid is None):
-            given = "both" if group is not None else "neither"
-            raise ValueError(f"a ranker needs group{suffix} (the sizes of queries) or qid{suffix} (the query of each row); got {given}")
+        """Create from the sizes (`group`) or the query of each row (`qid`). `suffix` is added to the names in error messages.
+
+        Without either, all rows are one query, with a warning; those of an evaluation set, which has a suffix, must be given.
+        """
+        names = f"group{suffix} (the number of rows of each query) or qid{suffix} (the query of each row)"
+        if suffix and group is None and qid is None:
+            raise ValueError(f"a ranker needs {names}; got neither")
+        if group is None and qid is None:
+            warnings.warn(f"all {n_rows} rows are ranked as one query: give {names} if there are several", stacklevel=2)
+            return cls(np.array([0, n_rows], dtype=np.int64))
+        if group is not None and qid is not None:
+            raise ValueError(f"a ranker takes {names}, not both")
         return cls.from_group(group, n_rows, f"group{suffix}") if qid is None else cls.from_qid(qid, n_rows, f"qid{suffix}")
 
     @classmethod

@@ -27,7 +27,8 @@ from sapwood.estimators.tables import column_attributes
 from sapwood.estimators.tasks import Task
 from sapwood.estimators.warm_start import warm_start_of_fit, warm_start_of_partial_fit, warm_start_of_refit
 from sapwood.model import Model
-from sapwood.params.names import check_names
+from sapwood.params.arguments import INTRODUCTIONS
+from sapwood.params.names import check_names, with_checked_arguments
 from sapwood.params.signatures import CommonParameters, FitArguments
 from sapwood.params.table import Parameter, changed, constraints
 from sapwood.runtime.execution import Execution, local_execution, prediction_execution
@@ -61,11 +62,13 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         if parameters is not None:
             cls._parameters, cls._parameter_constraints = parameters, constraints(parameters)
             cls.__doc__ = _with_parameters(cls)
+            for method in INTRODUCTIONS:
+                setattr(cls, method, with_checked_arguments(getattr(cls, method), parameters))
             CLASSES[cls.__name__] = cls
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name."""
-        check_names(type(self), [name.partition("__")[0] for name in params], self._parameters, ValueError)
+        check_names(type(self), {name.partition("__")[0]: value for name, value in params.items()}, self._parameters, ValueError)
         return super().set_params(**params)
 
     # Fitting
@@ -229,6 +232,12 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         """Rounds that prediction uses: all, or with early stopping those up to the best score."""
         check_is_fitted(self)
         return self.model_.n_rounds_used
+
+    @property
+    def n_trees_per_iteration_(self) -> int:
+        """Trees of a round: one for each output, or those that the outputs share."""
+        check_is_fitted(self)
+        return self.model_.trees_per_round
 
     @property
     def is_categorical_(self) -> np.ndarray | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood.callbacks import VALIDATION, Callback, EarlyStopping
+from sapwood.callbacks import TRAIN, VALIDATION, Callback, EarlyStopping
 from sapwood.data.columns import Schema
 from sapwood.data.dataset import Dataset
 from sapwood.data.reading import read_table
@@ -48,7 +49,7 @@ class FitData:
     loss : for these targets
     init : estimator or model whose raw predictions training starts from
     seed : of all that is random in the fit
-    stops : whether training may stop early
+    stop_set : name of the set that early stopping reads, or "train"; None if training does not stop early
     splits : pairs of selections of the training rows, to train on and to stop by, of procedures with several training runs
     """
 
@@ -60,7 +61,7 @@ class FitData:
     loss: Loss
     init: Any
     seed: int
-    stops: bool
+    stop_set: str | None
     splits: tuple[tuple[Dataset, Dataset], ...] = ()
 
 
@@ -79,12 +80,16 @@ def read_sets(p: CommonParameters, task: Task[Any], call: FitCall, start: WarmSt
         train = replace(train, table=table.match(seen_levels(table, train.rows, execution)))
     schema = replace(train.table.schema, **missing_settings(p)) if previous is None else previous.schema
     seed, validation = draw_seed(p.random_state), None
+    named = call.options.named_sets()
     stops = start.grows and stops_early(p, execution.total(train.n_rows), call.validation.X, call.options.callbacks, loss)
+    stop_set = None
     splits: list[tuple[Dataset, Dataset]] = []
     if p.validation_folds is not None or p.refit_all:
         _check_procedure(p, call, start, stops)
-        splits = _splits(p, train, given.X, call.options.groups, seed, targets.has_strata, execution)
-    elif not call.validation.any and stops and (p.validation_fraction is not None or p.validation_split is not None):
+        splits, stop_set = _splits(p, train, given.X, call.options.groups, seed, targets.has_strata, execution), VALIDATION
+    elif stops:
+        stop_set = choose_stop_set(p, call.validation.any, named)
+    if not splits and stop_set == VALIDATION and not call.validation.any:
         train, validation = split(p, train, given.X, call.options.groups, seed, targets.has_strata, execution)
     loss.check_all_targets(train.take(train.y), execution)
     _check_init(p.init, execution)
@@ -105,11 +110,11 @@ def read_sets(p: CommonParameters, task: Task[Any], call: FitCall, start: WarmSt
     elif validation is not None:
         validation = replace(validation, offset=train.offset)
     sets = {} if validation is None else {VALIDATION: validation}
-    sets |= {name: other(one) for name, one in call.options.named_sets().items()}
+    sets |= {name: other(one) for name, one in named.items()}
     features = Features(table.n_features, schema.names, given.source, p.feature_spec)
     offset = train.offset
     pairs = tuple((replace(some, offset=offset), replace(held_out, offset=offset)) for some, held_out in splits)
-    return FitData(train, sets, schema, features, targets, loss, init, seed, stops, pairs)
+    return FitData(train, sets, schema, features, targets, loss, init, seed, stop_set, pairs)
 
 
 def _check_complete(given: FitInput) -> None:
@@ -205,6 +210,22 @@ def _splits(
             "groups or queries) are too few; use fewer folds"
         )
     return [(replace(data, rows=rows[fold != k]), replace(data, rows=rows[fold == k])) for k in range(p.validation_folds)]
+
+
+def choose_stop_set(p: CommonParameters, has_validation: bool, eval_sets: Collection[str]) -> str:
+    """Name of the set that early stopping reads: X_val, else a single evaluation set, else held-out rows, else the training rows."""
+    if has_validation or p.validation_split is not None:
+        return VALIDATION
+    if len(eval_sets) == 1:
+        return next(iter(eval_sets))
+    if eval_sets:
+        instead = "a part of the training rows" if p.validation_fraction is not None else "the training score"
+        warnings.warn(
+            f"early stopping uses {instead}, because {len(eval_sets)} eval_sets are given: give one only, or pass the set to stop on as "
+            f"X_val and y_val",
+            stacklevel=2,
+        )
+    return TRAIN if p.validation_fraction is None else VALIDATION
 
 
 def split(

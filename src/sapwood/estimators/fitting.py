@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sapwood.callbacks import TRAIN, VALIDATION, Callback, EarlyStopping, Log, Measure, ProgressBar
+from sapwood.callbacks import TRAIN, Callback, EarlyStopping, Log, Measure, ProgressBar
 from sapwood.data.fingerprint import Fingerprint, join_digests
 from sapwood.estimators.fit_data import FitData, read_sets
 from sapwood.estimators.fit_result import FitResult
@@ -39,11 +39,11 @@ def fit(p: CommonParameters, task: Task[Any], prototype: Prototype, call: FitCal
     encoded = plan.encoding.fit(data, loss, sets.seed, start, execution, same_rows=start.data in (None, fingerprint.digest))
 
     def result(model: Model) -> FitResult:
-        return FitResult(model, sets.targets, sets.init, plan.columns.describe(), sets.stops)
+        return FitResult(model, sets.targets, sets.init, plan.columns.describe(), sets.stop_set is not None)
 
     def measures(model: Model, eval_sets: Sequence[str]) -> dict[str, list[Measure]]:
         scoring = Scoring(p.scoring, task, sets.targets, prototype, result(model), execution)
-        return scoring.measures(sets.stops, eval_sets, options.eval_metric)
+        return scoring.measures(sets.stop_set, eval_sets, options.eval_metric)
 
     def callbacks(model: Model) -> list[Callback]:
         return [*_own_callbacks(p, sets), *options.callbacks, *prototype.callbacks(result(model), call.train.X, call.train.y)]
@@ -63,8 +63,8 @@ def fit(p: CommonParameters, task: Task[Any], prototype: Prototype, call: FitCal
     return replace(
         result(trained.model),
         scores=trained.scores,
-        train_score=_stopping_scores(trained, TRAIN, sets.stops),
-        validation_score=_stopping_scores(trained, VALIDATION, sets.stops),
+        train_score=_stopping_scores(trained, None if sets.stop_set is None else TRAIN),
+        validation_score=_stopping_scores(trained, None if sets.stop_set == TRAIN else sets.stop_set),
         provenance={"sapwood": __version__, "n_rows": execution.total(data.n_rows), "data": digest},
     )
 
@@ -77,9 +77,8 @@ def procedure_of(p: CommonParameters) -> Procedure:
 def _own_callbacks(p: CommonParameters, sets: FitData) -> list[Callback]:
     """Callbacks that the parameters ask for."""
     callbacks: list[Callback] = []
-    if sets.stops:
-        on = VALIDATION if sets.splits or VALIDATION in sets.eval_sets else TRAIN
-        callbacks.append(EarlyStopping(p.n_iter_no_change, min_delta=p.tol, on=on))
+    if sets.stop_set is not None:
+        callbacks.append(EarlyStopping(p.n_iter_no_change, min_delta=p.tol, on=sets.stop_set))
     if p.verbose:
         callbacks.append(ProgressBar() if p.verbose == 1 else Log())
     return callbacks
@@ -109,9 +108,9 @@ def _signature(
     return FitSignature(settings, data)
 
 
-def _stopping_scores(trained: Trained, on: str, stops: bool) -> np.ndarray:
-    """Scores of a set that early stopping uses; higher is better."""
-    if not stops or on not in trained.measures:
+def _stopping_scores(trained: Trained, on: str | None) -> np.ndarray:
+    """Scores of a set by the measure of early stopping; higher is better."""
+    if on is None or on not in trained.measures:
         return np.array([])
     measure = trained.measures[on][0]
     return np.array(trained.scores[on][measure.name]) * (1.0 if measure.higher_is_better else -1.0)

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.metrics import get_scorer_names
-from sklearn.metrics._scorer import _BaseScorer
 
-from sapwood.callbacks import TRAIN, VALIDATION, Measure, Round
+from sapwood.callbacks import TRAIN, Measure, Round
 from sapwood.data.queries import Queries
 from sapwood.estimators.fit_result import FitResult
 from sapwood.estimators.fitted_view import FittedView, Prototype
 from sapwood.estimators.targets import Targets
 from sapwood.estimators.tasks import Task
-from sapwood.metrics import METRICS, Metric, as_metric
+from sapwood.metrics import METRICS, Metric, as_metric, is_scorer
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
 from sapwood.training.boosting import Rows
@@ -41,17 +40,17 @@ class Scoring:
     result: FitResult
     execution: Execution
 
-    def measures(self, stops: bool, sets: Collection[str], eval_metric: Any) -> dict[str, list[Measure]]:
-        """Measures of each set; the first is that of early stopping."""
-        scoring = [self._measure(self.scoring)] if stops else []
+    def measures(self, stop_set: str | None, sets: Collection[str], eval_metric: Any) -> dict[str, list[Measure]]:
+        """Measures of each set; the first is that of early stopping, which reads the set `stop_set`."""
+        scoring = [] if stop_set is None else [self._measure(self.scoring)]
         listed = eval_metric if isinstance(eval_metric, (list, tuple)) else [] if eval_metric is None else [eval_metric]
         asked = [self._measure(one) for one in listed]
         if asked and not sets:
             raise ValueError("eval_metric is given, but there is no evaluation set: give eval_sets, or use early stopping")
         default = [self._measure("loss")]
-        measures = {TRAIN: scoring} if stops else {}
+        measures = {TRAIN: scoring} if scoring else {}
         for name in sets:
-            chosen = [*scoring, *asked] if name == VALIDATION else asked or scoring or default
+            chosen = [*scoring, *asked] if name == stop_set else asked or scoring or default
             measures[name] = list({measure.name: measure for measure in chosen}.values())
         return measures
 
@@ -59,9 +58,7 @@ class Scoring:
         given = self.task.metric(given)
         if isinstance(given, str) and given == "loss":
             return Measure("loss", False, lambda state, rows: rows.loss.mean(rows.y, rows.raw, rows.weight, self.execution))
-        # As a parameter a function is a scorer, (estimator, X, y) -> float; for `eval_metric` it is one of (y, predicted).
-        plain = given is None or isinstance(given, _BaseScorer) or (given is self.scoring and not isinstance(given, (str, Metric)))
-        metric = None if plain else as_metric(given)
+        metric = None if given is None or is_scorer(given) else as_metric(given)
         if metric is not None:
             return Measure(metric.name, metric.higher_is_better, _MetricScore(self, metric))
         if isinstance(given, str) and given not in get_scorer_names():
@@ -117,5 +114,5 @@ class _ScorerScore:
 
 
 def _scorer_name(scorer: Any) -> str:
-    function = getattr(scorer, "_score_func", scorer)
+    function = getattr(scorer, "_score_func", scorer)  # of scikit-learn's scorers
     return scorer if isinstance(scorer, str) else getattr(function, "__name__", "score")

@@ -137,6 +137,8 @@ class Ranking(Task[RankerSignatures]):
 
     def dataset(self, given: FitInput, table: Table, y: np.ndarray, targets: Targets, execution: Execution) -> Dataset:
         data, end = super().dataset(given, table, y, targets, execution), "_val" if given.suffix == "_val" else ""
+        if not execution.is_local and not given.more:
+            raise ValueError(f"several partitions of the rows need group{end} or qid{end}: a query must be in one partition")
         queries = Queries.of(given.more.get(f"group{end}"), given.more.get(f"qid{end}"), table.n_rows, given.suffix)
         return replace(data, queries=queries)
 

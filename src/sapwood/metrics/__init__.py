@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from sapwood.metrics import classification, ranking, regression
 from sapwood.metrics.base import Metric
@@ -47,6 +49,7 @@ METRICS = {
         Metric("mrr", ranking.reciprocal_rank, higher_is_better=True, of_queries=True, cut="k"),
     )
 }
+ESTIMATOR_NAMES = ("estimator", "est", "model", "clf", "reg")  # of the first parameter of a scorer
 SYNONYMS = {"auc": "roc_auc", "l1": "mae", "l2": "mse", "logloss": "log_loss"}
 
 
@@ -64,12 +67,36 @@ def find_metric(name: str) -> Metric | None:
 
 
 def as_metric(given: Metric | str | Callable[..., float]) -> Metric | None:
-    """Return a metric from its name or from a function (y, predicted) -> float, where lower is better. None for an unknown name."""
+    """Metric from its name or from a function (y, predicted) -> float. None for an unknown name.
+
+    As in scikit-learn, higher is better for a function whose name ends with `_score`, and lower for any other. A function with a
+    parameter `sample_weight` is given the weights.
+    """
     if isinstance(given, Metric):
         return given
     if isinstance(given, str):
         return find_metric(given)
-    return Metric(getattr(given, "__name__", type(given).__name__), given, takes_weight=False)
+    name = getattr(given, "__name__", type(given).__name__)
+    return Metric(name, given, higher_is_better=name.endswith("_score"), takes_weight="sample_weight" in parameters_of(given))
 
 
-__all__ = ["METRICS", "Metric", "as_metric", "classification", "find_metric", "ranking", "regression"]
+def is_scorer(given: Any) -> bool:
+    """Whether a callable is a scorer, (estimator, X, y) -> float, rather than a function (y, predicted) -> float."""
+    if isinstance(given, (str, Metric)) or not callable(given):
+        return False
+    parameters = list(parameters_of(given).values())
+    by_position = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    needed = [p for p in by_position if p.default is p.empty]
+    any_number = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    return any_number or len(needed) > 2 or (bool(by_position) and by_position[0].name in ESTIMATOR_NAMES)
+
+
+def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Parameter]:
+    """Parameters of a callable by name; none where Python cannot tell."""
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
+__all__ = ["METRICS", "Metric", "as_metric", "classification", "find_metric", "is_scorer", "ranking", "regression"]

@@ -58,7 +58,8 @@ SETS = {
     RANKER: (
         "dict or list of dict",
         "Further evaluation sets that are scored after every round: for each, a dict of the arguments X, y, qid or group, and optionally "
-        "sample_weight and offset. They do not influence training.",
+        "sample_weight and offset. With early stopping, a single set decides when to stop, unless `X_val` or `validation_split` is "
+        "given; otherwise evaluation sets do not influence training.",
     )
 }
 OFFSET = (
@@ -146,7 +147,8 @@ ARGUMENTS: Sequence[Argument] = (
         "eval_sets",
         "EvalSets",
         "Further evaluation sets that are scored after every round: by name, or as a list, tuples (X, y), (X, y, sample_weight) or "
-        '(X, y, sample_weight, offset), or dicts {"X": X, "y": y, ...}. They do not influence training.',
+        '(X, y, sample_weight, offset), or dicts {"X": X, "y": y, ...}. With early stopping, a single set decides when to stop, unless '
+        "`X_val` or `validation_split` is given; otherwise evaluation sets do not influence training.",
         shape="dict or list of tuples or dicts",
         own_docs=SETS,
     ),

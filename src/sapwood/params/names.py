@@ -1,14 +1,20 @@
-"""Names of parameters, checked with an error that names the closest one."""
+"""Names of parameters and arguments, checked with an error that says which one is meant."""
 
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
+
+from sapwood.params.arguments import ARGUMENTS
+from sapwood.params.foreign_names import advice
 
 if TYPE_CHECKING:
     from typing import Self
+
+FIT_ARGUMENTS = tuple(argument.name for argument in ARGUMENTS)
 
 
 class CheckedNames:
@@ -21,14 +27,42 @@ class CheckedNames:
         def __new__(cls, *args: Any, **kwargs: Any) -> Self:
             known = inspect.signature(cls.__init__).parameters
             if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
-                check_names(cls, [name for name in kwargs if name not in known], cls._parameters, TypeError)
+                check_names(cls, {name: kwargs[name] for name in kwargs if name not in known}, cls._parameters, TypeError)
             return super().__new__(cls)
 
 
-def check_names(cls: type, given: Iterable[str], known: Collection[str], error: type[Exception]) -> None:
-    """Raise for a name that is not a parameter, with the closest one that is."""
-    for name in given:
+def check_names(cls: type, given: Mapping[str, Any], known: Collection[str], error: type[Exception]) -> None:
+    """Raise for a name that is not a parameter, with the parameter that is meant."""
+    for name, value in given.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else "."
-            raise error(f"{cls.__name__} has no parameter {name!r}{hint} The parameters are: {', '.join(known)}")
+            hint = "it is an argument of fit" if name in FIT_ARGUMENTS else advice(name, value, [*known, *FIT_ARGUMENTS])
+            raise error(f"{cls.__name__} has no parameter {name!r}{_hint(hint, name, known)} The parameters are: {', '.join(known)}")
+
+
+def with_checked_arguments(method: Callable[..., Any], parameters: Collection[str]) -> Callable[..., Any]:
+    """Method that refuses an unknown argument with an error that says which one is meant. `parameters` are those of the estimator."""
+    known = [name for name in inspect.signature(method).parameters if name != "self"]
+
+    @functools.wraps(method)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        for name in kwargs:
+            if name not in known:
+                raise TypeError(_unknown_argument(type(self), method.__name__, name, kwargs[name], known, parameters))
+        return method(self, *args, **kwargs)
+
+    return checked
+
+
+def _unknown_argument(cls: type, method: str, name: str, value: Any, known: Collection[str], parameters: Collection[str]) -> str:
+    if name in parameters:
+        hint: str | None = f"it is a parameter of the constructor: {cls.__name__}({name}=...)"
+    else:
+        hint = advice(name, value, [*known, *parameters], of_fit=True)
+    return f"{cls.__name__}.{method} has no argument {name!r}{_hint(hint, name, known)} The arguments are: {', '.join(known)}"
+
+
+def _hint(hint: str | None, name: str, known: Collection[str]) -> str:
+    if hint is not None:
+        return f"; {hint}."
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else "."

@@ -277,7 +277,7 @@ def make_mode(p: CommonParameters, loss: Loss, start: WarmStart) -> Mode:
         return Dart(p.drop_rate, p.skip_drop, p.max_drop)
     if p.boosting == "ordered" and start.grows:  # the values of its leaves are those of plain boosting
         _check_ordered(p, loss, start)
-        return Ordered(p.boosting_permutations)
+        return Ordered(p.boosting_permutations, 0 if start.model is None else start.model.n_rounds)
     return Mode()
 
 
@@ -285,7 +285,7 @@ def _check_ordered(p: CommonParameters, loss: Loss, start: WarmStart) -> None:
     """Raise for parameters that are not supported with ordered boosting."""
     clashes = {
         f"loss={loss.name!r}": None if loss.rowwise else "the gradient of a row depends on other rows",
-        start.how: "the models of some of the rows are not kept" if start.how else None,
+        start.how: None if start.model is None or start.new_rows else "the models of some of the rows are not kept",
         "step='line_search'": None if p.step == "newton" else "splits are kept or removed by the Newton steps of their leaves",
         f"path_smooth={p.path_smooth}": "the value of a node depends on all rows" if p.path_smooth else None,
         "forced_splits": "splits that do not reduce the loss are removed" if p.forced_splits is not None else None,

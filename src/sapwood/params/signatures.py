@@ -330,10 +330,12 @@ class RegressorSignatures(CommonParameters):
             Whether `fit` continues training from the previous fit, up to `max_iter` rounds in total.
         early_stopping : 'auto' or bool, default='auto'
             Whether to stop when the validation score no longer improves. 'auto': if `X_val` or `validation_split` is given, or with more
-            than 10,000 rows if the score can be computed.
+            than 10,000 rows if the score can be computed. The score is that of `X_val` if given, else of a single set in `eval_sets`,
+            else of held-out training rows.
         scoring : str, callable or None, default='loss'
-            Score used for early stopping: 'loss', the name of a metric of `sapwood.metrics`, or a scikit-learn scorer, by name or as a
-            callable. None: the `score` method of the estimator.
+            Score used for early stopping: 'loss', the name of a metric of `sapwood.metrics`, a scikit-learn scorer, by name or as a
+            callable (estimator, X, y) -> float, or a function (y, predicted) -> float, for which lower is better unless its name ends
+            with `_score`. None: the `score` method of the estimator.
         validation_fraction : float, int or None, default=0.1
             Fraction (float) or number (int) of the rows held out for early stopping. None: use the training score.
         validation_split : int, splitter, iterable or None, default=None
@@ -586,7 +588,8 @@ class RegressorSignatures(CommonParameters):
             Groups of the rows, for the splitter `validation_split`.
         eval_sets : dict or list of tuples or dicts, optional
             Further evaluation sets that are scored after every round: by name, or as a list, tuples (X, y), (X, y, sample_weight) or (X,
-            y, sample_weight, offset), or dicts {"X": X, "y": y, ...}. They do not influence training.
+            y, sample_weight, offset), or dicts {"X": X, "y": y, ...}. With early stopping, a single set decides when to stop, unless
+            `X_val` or `validation_split` is given; otherwise evaluation sets do not influence training.
         eval_metric : str, Metric, callable or list, optional
             Metrics computed on the evaluation sets after every round, in `evals_result_`: the name of a metric of
             `sapwood.metrics.METRICS` or of a scikit-learn scorer, a `Metric`, a function (y, predicted) -> float, a scorer, or a list of
@@ -672,7 +675,8 @@ class RegressorSignatures(CommonParameters):
             Groups of the rows, for the splitter `validation_split`.
         eval_sets : dict or list of tuples or dicts, optional
             Further evaluation sets that are scored after every round: by name, or as a list, tuples (X, y), (X, y, sample_weight) or (X,
-            y, sample_weight, offset), or dicts {"X": X, "y": y, ...}. They do not influence training.
+            y, sample_weight, offset), or dicts {"X": X, "y": y, ...}. With early stopping, a single set decides when to stop, unless
+            `X_val` or `validation_split` is given; otherwise evaluation sets do not influence training.
         eval_metric : str, Metric, callable or list, optional
             Metrics computed on the evaluation sets after every round, in `evals_result_`: the name of a metric of
             `sapwood.metrics.METRICS` or of a scikit-learn scorer, a `Metric`, a function (y, predicted) -> float, a scorer, or a list of
@@ -901,10 +905,12 @@ class ClassifierSignatures(CommonParameters):
             Whether `fit` continues training from the previous fit, up to `max_iter` rounds in total.
         early_stopping : 'auto' or bool, default='auto'
             Whether to stop when the validation score no longer improves. 'auto': if `X_val` or `validation_split` is given, or with more
-            than 10,000 rows if the score can be computed.
+            than 10,000 rows if the score can be computed. The score is that of `X_val` if given, else of a single set in `eval_sets`,
+            else of held-out training rows.
         scoring : str, callable or None, default='loss'
-            Score used for early stopping: 'loss', the name of a metric of `sapwood.metrics`, or a scikit-learn scorer, by name or as a
-            callable. None: the `score` method of the estimator.
+            Score used for early stopping: 'loss', the name of a metric of `sapwood.metrics`, a scikit-learn scorer, by name or as a
+            callable (estimator, X, y) -> float, or a function (y, predicted) -> float, for which lower is better unless its name ends
+            with `_score`. None: the `score` method of the estimator.
         validation_fraction : float, int or None, default=0.1
             Fraction (float) or number (int) of the rows held out for early stopping. None: use the training score.
         validation_split : int, splitter, iterable or None, default=None
@@ -1138,7 +1144,8 @@ class ClassifierSignatures(CommonParameters):
             Groups of the rows, for the splitter `validation_split`.
         eval_sets : dict or list of tuples or dicts, optional
             Further evaluation sets that are scored after every round: by name, or as a list, tuples (X, y), (X, y, sample_weight) or (X,
-            y, sample_weight, offset), or dicts {"X": X, "y": y, ...}. They do not influence training.
+            y, sample_weight, offset), or dicts {"X": X, "y": y, ...}. With early stopping, a single set decides when to stop, unless
+            `X_val` or `validation_split` is given; otherwise evaluation sets do not influence training.
         eval_metric : str, Metric, callable or list, optional
             Metrics computed on the evaluation sets after every round, in `evals_result_`: the name of a metric of
             `sapwood.metrics.METRICS` or of a scikit-learn scorer, a `Metric`, a function (y, predicted) -> float, a scorer, or a list of
@@ -1227,7 +1234,8 @@ class ClassifierSignatures(CommonParameters):
             Groups of the rows, for the splitter `validation_split`.
         eval_sets : dict or list of tuples or dicts, optional
             Further evaluation sets that are scored after every round: by name, or as a list, tuples (X, y), (X, y, sample_weight) or (X,
-            y, sample_weight, offset), or dicts {"X": X, "y": y, ...}. They do not influence training.
+            y, sample_weight, offset), or dicts {"X": X, "y": y, ...}. With early stopping, a single set decides when to stop, unless
+            `X_val` or `validation_split` is given; otherwise evaluation sets do not influence training.
         eval_metric : str, Metric, callable or list, optional
             Metrics computed on the evaluation sets after every round, in `evals_result_`: the name of a metric of
             `sapwood.metrics.METRICS` or of a scikit-learn scorer, a `Metric`, a function (y, predicted) -> float, a scorer, or a list of
@@ -1469,10 +1477,12 @@ class RankerSignatures(CommonParameters):
             Whether `fit` continues training from the previous fit, up to `max_iter` rounds in total.
         early_stopping : 'auto' or bool, default='auto'
             Whether to stop when the validation score no longer improves. 'auto': if `X_val` or `validation_split` is given, or with more
-            than 10,000 rows if the score can be computed.
+            than 10,000 rows if the score can be computed. The score is that of `X_val` if given, else of a single set in `eval_sets`,
+            else of held-out training rows.
         scoring : str, callable or None, default='loss'
-            Score used for early stopping: 'loss', the name of a metric of `sapwood.metrics`, or a scikit-learn scorer, by name or as a
-            callable. None: the `score` method of the estimator.
+            Score used for early stopping: 'loss', the name of a metric of `sapwood.metrics`, a scikit-learn scorer, by name or as a
+            callable (estimator, X, y) -> float, or a function (y, predicted) -> float, for which lower is better unless its name ends
+            with `_score`. None: the `score` method of the estimator.
         validation_fraction : float, int or None, default=0.1
             Fraction (float) or number (int) of the rows held out for early stopping. None: use the training score.
         validation_split : int, splitter, iterable or None, default=None
@@ -1718,7 +1728,8 @@ class RankerSignatures(CommonParameters):
             Groups of the rows, for the splitter `validation_split`. None: the queries.
         eval_sets : dict or list of dict, optional
             Further evaluation sets that are scored after every round: for each, a dict of the arguments X, y, qid or group, and
-            optionally sample_weight and offset. They do not influence training.
+            optionally sample_weight and offset. With early stopping, a single set decides when to stop, unless `X_val` or
+            `validation_split` is given; otherwise evaluation sets do not influence training.
         eval_metric : str, Metric, callable or list, optional
             Metrics computed on the evaluation sets after every round, in `evals_result_`: the name of a metric of
             `sapwood.metrics.METRICS` or of a scikit-learn scorer, a `Metric`, a function (y, predicted) -> float, a scorer, or a list of
@@ -1820,7 +1831,8 @@ class RankerSignatures(CommonParameters):
             Groups of the rows, for the splitter `validation_split`. None: the queries.
         eval_sets : dict or list of dict, optional
             Further evaluation sets that are scored after every round: for each, a dict of the arguments X, y, qid or group, and
-            optionally sample_weight and offset. They do not influence training.
+            optionally sample_weight and offset. With early stopping, a single set decides when to stop, unless `X_val` or
+            `validation_split` is given; otherwise evaluation sets do not influence training.
         eval_metric : str, Metric, callable or list, optional
             Metrics computed on the evaluation sets after every round, in `evals_result_`: the name of a metric of
             `sapwood.metrics.METRICS` or of a scikit-learn scorer, a `Metric`, a function (y, predicted) -> float, a scorer, or a list of

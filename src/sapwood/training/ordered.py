@@ -27,6 +27,7 @@ class Prefix:
 
     Parameters
     ----------
+    start : (n_outputs, n_rows) float64: raw predictions before the first tree of this fit
     rows : of this partition, in the order of the permutation
     n_seen : how many of them, the first ones, the model is fitted to
     size : how many rows of all partitions it is fitted to
@@ -36,8 +37,8 @@ class Prefix:
     rows: np.ndarray
     n_seen: int
 
-    def __init__(self, training: Training, rows: np.ndarray, n_seen: int, size: int) -> None:
-        given, start = training.rows[0], training.rows[0].constant(training.model)
+    def __init__(self, training: Training, start: np.ndarray, rows: np.ndarray, n_seen: int, size: int) -> None:
+        given = training.rows[0]
         self.rows, self.n_seen, self.size, self.execution = rows, n_seen, size, training.execution
         self.raw: np.ndarray = np.ascontiguousarray(start[:, rows])  # (n_outputs, n) float64
         self.y: np.ndarray = np.ascontiguousarray(given.y[rows])
@@ -84,17 +85,24 @@ class Ordered(Mode):
     so on, up to two thirds. A row's prediction is that of the longest prefix without it, or the mean of several as long. All of these
     models have the same trees. A split stays only if it does good to rows that it was not fitted to: leaf values of two thirds of the rows
     are tried on the others, in each permutation.
+
+    Parameters
+    ----------
+    n_permutations : number of random row orders
+    n_rounds_before : rounds of the model that `partial_fit` continues; they were fitted to other rows, so every prefix starts from them
     """
 
     unseen: np.ndarray
 
-    def __init__(self, n_permutations: int) -> None:
-        self.n_permutations = n_permutations
+    def __init__(self, n_permutations: int, n_rounds_before: int = 0) -> None:
+        self.n_permutations, self.n_rounds_before = n_permutations, n_rounds_before
 
     def begin(self, training: Training) -> None:
         super().begin(training)
         learned = training.rows[0]
         self.range: RowRange = RowRange.of(learned.pages.n_rows, training.execution)
+        before = training.model[: self.n_rounds_before]
+        self.start: np.ndarray = before.start_raw(learned.pages, training.execution, learned.offset)
         self.permutations: list[list[Prefix]] = [list(self._prefixes(number)) for number in range(self.n_permutations)]
         longest = np.zeros((self.n_permutations, learned.pages.n_rows))
         for of_permutation, prefixes in zip(longest, self.permutations, strict=True):
@@ -102,7 +110,6 @@ class Ordered(Mode):
                 of_permutation[prefix.rows[prefix.n_seen :]] = prefix.size
         shares = (longest == longest.max(axis=0)).astype(np.float64)
         self.shares: np.ndarray = shares / shares.sum(axis=0)  # (n_permutations, n_rows) float64: what each counts in a row's prediction
-        self.start: np.ndarray = learned.constant(training.model)
         self.unseen = np.empty_like(learned.raw)  # (n_outputs, n_rows) float64: predictions by what has not seen the row
 
     def _prefixes(self, permutation: int) -> Iterator[Prefix]:
@@ -116,7 +123,7 @@ class Ordered(Mode):
             sizes.insert(0, sizes[0] // 2)
         for size, until in zip(sizes, [*sizes[1:], n], strict=True):
             n_seen, n_own = np.searchsorted(places, [size, until])
-            yield Prefix(training, rows[:n_own], int(n_seen), size)
+            yield Prefix(training, self.start, rows[:n_own], int(n_seen), size)
 
     def before_round(self, round_: int) -> tuple[np.ndarray, np.ndarray]:
         self._predict_unseen()

@@ -18,7 +18,7 @@ from sapwood.estimators.base import BaseBoosting
 from sapwood.estimators.fit_data import AUTO_EARLY_STOPPING_ROWS
 from sapwood.estimators.values import array_to_data
 from sapwood.uncertainty.calibrators import CALIBRATORS, Calibrator
-from sapwood.uncertainty.rows import Sample, draw_seed, hold_out, note_columns
+from sapwood.uncertainty.rows import Sample, draw_seed, hold_out, last_split, note_columns
 from sapwood.uncertainty.saving import SavedWrapper, read_classes
 
 
@@ -36,6 +36,8 @@ class CalibratedClassifier(ClassifierMixin, SavedWrapper, MetaEstimatorMixin, Ba
         "isotonic" fits any non-decreasing function of the probabilities. It needs a few thousand rows.
     calibration_size : float or int, default=0.1
         Fraction or number of rows to hold out if `X_cal` is not given.
+    cv : splitter, iterable of (train, test) pairs or None, default=None
+        Its last split gives the rows to hold out, instead of `calibration_size`, for example to keep groups whole or the order of time.
     random_state : int, RandomState or None, default=None
         Seed for the choice of held-out rows; None is a fixed seed.
 
@@ -59,21 +61,37 @@ class CalibratedClassifier(ClassifierMixin, SavedWrapper, MetaEstimatorMixin, Ba
         "estimator": [HasMethods(["fit", "predict_proba"]), HasMethods(["fit", "decision_function"]), None],
         "method": [StrOptions(set(CALIBRATORS))],
         "calibration_size": [Interval(RealNotInt, 0, 1, closed="neither"), Interval(Integral, 1, None, closed="left")],
+        "cv": [HasMethods(["split"]), "cv_object"],
         "random_state": ["random_state"],
     }
     classes_: np.ndarray
     calibrator_: Calibrator
 
     def __init__(
-        self, estimator: Any = None, *, method: str = "temperature", calibration_size: float | int = 0.1, random_state: Any = None
+        self,
+        estimator: Any = None,
+        *,
+        method: str = "temperature",
+        calibration_size: float | int = 0.1,
+        cv: Any = None,
+        random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.method = method
         self.calibration_size = calibration_size
+        self.cv = cv
         self.random_state = random_state
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, X_cal: Any = None, y_cal: Any = None, sample_weight_cal: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        X_cal: Any = None,
+        y_cal: Any = None,
+        sample_weight_cal: Any = None,
+        groups: Any = None,
     ) -> CalibratedClassifier:
         """Fit the classifier, then calibrate its probabilities on held-out rows.
 
@@ -82,6 +100,7 @@ class CalibratedClassifier(ClassifierMixin, SavedWrapper, MetaEstimatorMixin, Ba
         X, y, sample_weight : training rows; a part of them is held out unless `X_cal` is given
         X_cal, y_cal, sample_weight_cal : optional
             Calibration rows. If given, all rows of X are used for training.
+        groups : passed to the splitter `cv`
         """
         self._validate_params()
         if (X_cal is None) != (y_cal is None):
@@ -93,6 +112,8 @@ class CalibratedClassifier(ClassifierMixin, SavedWrapper, MetaEstimatorMixin, Ba
         held = train
         if X_cal is not None:
             held = Sample.check(X_cal, y_cal, sample_weight_cal, check_labels, "_cal")
+        elif not frozen and self.cv is not None:
+            train, held = last_split(train, self.cv, groups)
         elif not frozen:
             train, held = hold_out(train, self.calibration_size, train.y, draw_seed(self.random_state))
         estimator = BoostingClassifier() if self.estimator is None else clone(self.estimator)

@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood.uncertainty.rows import Sample, draw_seed, folds, hold_out, note_columns
+from sapwood.uncertainty.rows import Sample, draw_seed, folds, hold_out, last_split, note_columns
 from sapwood.uncertainty.saving import SavedWrapper
 from sapwood.uncertainty.scores import Scores
 
@@ -28,8 +28,9 @@ PARAMETERS = """estimator : estimator, default=None
         Minimum probability that the true target is covered. The `predict_*` methods can override it.
     calibration_size : float or int, default=0.25
         Fraction or number of rows to hold out for method="split" if `X_cal` is not given.
-    cv : int or a splitter, default=5
-        Folds for method="cv+".
+    cv : int, splitter or iterable of (train, test) pairs, default=5
+        Folds for method="cv+". For method="split" the last split of a splitter or iterable gives the rows to hold out, instead of
+        `calibration_size`, for example to keep groups whole or the order of time.
     random_state : int, RandomState or None, default=None
         Seed for the choice of held-out rows; None is a fixed seed."""
 
@@ -51,7 +52,7 @@ class BaseConformal(SavedWrapper, MetaEstimatorMixin, BaseEstimator):
         "method": [StrOptions({"split", "cv+"})],
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
         "calibration_size": [Interval(RealNotInt, 0, 1, closed="neither"), Interval(Integral, 1, None, closed="left")],
-        "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split"])],
+        "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split"]), "cv_object"],
         "random_state": ["random_state"],
     }
     folds_: list[Fold]
@@ -117,6 +118,8 @@ class BaseConformal(SavedWrapper, MetaEstimatorMixin, BaseEstimator):
             return folds(sample, self.cv, groups, self._strata(sample) is not None, seed)
         if X_cal is not None:
             return [(sample, Sample.check(*given, self._check_targets, "_cal"))]
+        if not isinstance(self.cv, Integral):
+            return [last_split(sample, self.cv, groups)]
         return [hold_out(sample, self.calibration_size, self._strata(sample), seed)]
 
     def _fitted_parts(self) -> tuple[list[Any], dict[str, np.ndarray], dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
 
@@ -24,11 +24,18 @@ Targets = Callable[[Any, int, str], np.ndarray]  # (y, n_rows, name) -> y, check
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows of a table with checked targets and weights."""
+    """Rows of a table with checked targets and weights.
+
+    Attributes
+    ----------
+    X, y, weight : of the rows
+    given : the sample before rows of weight 0 were dropped, and the numbers of the rows that were kept; None if all were
+    """
 
     X: Any
     y: np.ndarray
     weight: np.ndarray | None = None
+    given: tuple[Sample, np.ndarray] | None = None
 
     @classmethod
     def check(cls, X: Any, y: Any, weight: Any, check_targets: Targets, suffix: str = "") -> Sample:
@@ -37,7 +44,19 @@ class Sample:
             X = sparse.csr_array(check_sparse(X)) if sparse.issparse(X) else np.asarray(X)
         n_rows = count_rows(X)
         sample = cls(X, check_targets(y, n_rows, f"y{suffix}"), check_weights(weight, n_rows, f"sample_weight{suffix}"))
-        return sample if sample.weight is None or sample.weight.all() else sample.take(np.flatnonzero(sample.weight))
+        if sample.weight is None or sample.weight.all():
+            return sample
+        kept = np.flatnonzero(sample.weight)
+        return replace(sample.take(kept), given=(sample, kept))
+
+    def splits(self, cv: Any, groups: Any, classifier: bool = False) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Splits of a splitter or iterable, which count the rows as they were given, as numbers of the rows here."""
+        whole, kept = (self, np.arange(self.n_rows)) if self.given is None else self.given
+        pairs = check_cv(cv, whole.y, classifier=classifier).split(whole.X, whole.y, groups)
+        every = np.arange(whole.n_rows)
+        return [
+            (np.searchsorted(kept, np.intersect1d(kept, every[a])), np.searchsorted(kept, np.intersect1d(kept, every[b]))) for a, b in pairs
+        ]
 
     def take(self, rows: np.ndarray) -> Sample:
         """Return some of the rows, as a table of the same type."""
@@ -91,6 +110,14 @@ def hold_out(sample: Sample, size: float | int, strata: np.ndarray | None, seed:
     return sample.take(train), sample.take(np.sort(held))
 
 
+def last_split(sample: Sample, cv: Any, groups: Any) -> tuple[Sample, Sample]:
+    """Split into training rows and held-out rows by the last split of a splitter or iterable: for time series, the latest rows."""
+    train, held = sample.splits(cv, groups)[-1]
+    if np.intersect1d(train, held).size or not len(train) or not len(held):
+        raise ValueError(f"cv={cv!r} must give training rows and other rows to hold out; got {len(train)} and {len(held)}, or overlaps")
+    return sample.take(train), sample.take(held)
+
+
 def folds(sample: Sample, cv: Any, groups: Any, classifier: bool, seed: int) -> Iterator[tuple[Sample, Sample]]:
     """Yield training rows and held-out rows of each fold. Each row is held out exactly once."""
     if isinstance(cv, int):
@@ -98,7 +125,8 @@ def folds(sample: Sample, cv: Any, groups: Any, classifier: bool, seed: int) -> 
             raise ValueError(f"cv={cv} needs at least {cv} rows; got n_samples={sample.n_rows}")
         rare = classifier and np.unique(sample.y, return_counts=True)[1].min() < cv
         cv = (StratifiedKFold if classifier and not rare else KFold)(cv, shuffle=True, random_state=seed)
-    splits = list(check_cv(cv, sample.y, classifier=classifier).split(sample.X, sample.y, groups))
+        sample = replace(sample, given=None)  # the splitter is our own, and need not see the rows of weight 0
+    splits = sample.splits(cv, groups, classifier)
     times = np.bincount(np.concatenate([held for _, held in splits]), minlength=sample.n_rows)
     if (times != 1).any():
         row = int(np.argmax(times != 1))
