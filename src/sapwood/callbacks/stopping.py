@@ -9,8 +9,6 @@ from sapwood.callbacks.base import TRAIN, VALIDATION, Callback, Round
 class EarlyStopping(Callback):
     """Stop training when a score no longer improves. Predictions use the best round.
 
-    If training continues after it was stopped early (`warm_start`), further rounds must improve on the best score of the earlier ones.
-
     Parameters
     ----------
     patience : stop when the score has not improved by more than `min_delta` in this many consecutive rounds
@@ -43,28 +41,10 @@ class EarlyStopping(Callback):
             raise ValueError(f"EarlyStopping(metric={metric!r}): unknown metric for {on!r}; choose from {', '.join(map(repr, names))}")
         self.watched: list[float] = state.scores[on][metric]
         self.sign: float = 1.0 if state.measure(on, metric).higher_is_better else -1.0
-        self.to_beat: float | None = None
-        earlier = self._scores()
-        if self._is_over(earlier):
-            self.to_beat = max(earlier)
 
     def after_round(self, state: Round) -> bool:
-        scores = self._scores()
+        scores = [-math.inf if math.isnan(score) else self.sign * score for score in self.watched]
         state.model.best_round = state.n_rounds + 1 - len(scores) + max(range(len(scores)), key=scores.__getitem__)
-        return self._is_over(scores)
-
-    def _scores(self) -> list[float]:
-        """Scores so far, so that higher is better."""
-        return [-math.inf if math.isnan(score) else self.sign * score for score in self.watched]
-
-    def _is_over(self, scores: list[float]) -> bool:
         if len(scores) <= self.patience:
             return False
-        reference = max(scores[-self.patience - 1], -math.inf if self.to_beat is None else self.to_beat)
-        return not any(score > reference + self.min_delta for score in scores[-self.patience :])
-
-    def keep(self) -> float | None:
-        return self.to_beat
-
-    def restore(self, kept: float | None) -> None:
-        self.to_beat = kept
+        return not any(score > scores[-self.patience - 1] + self.min_delta for score in scores[-self.patience :])

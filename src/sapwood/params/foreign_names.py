@@ -189,7 +189,7 @@ POLICIES = {
     **{key: {"grow_policy": "leafwise"} for key in ("lossguide", "Lossguide")},
     "SymmetricTree": {"grow_policy": "symmetric"},
 }
-SAMPLINGS = {
+SAMPLINGS: dict[str, dict[str, Any]] = {
     "uniform": {"sampling": "uniform"},
     "gradient_based": {"sampling": "mvs"},
     "goss": {"sampling": "goss"},
