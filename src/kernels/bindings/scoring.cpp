@@ -5,6 +5,10 @@
 namespace sapwood {
 namespace {
 
+// Limits of what explaining a row may cost: for each node of the model, and for any model.
+constexpr int64_t kStepsPerNode = 64, kFreeSteps = int64_t(1) << 24;
+constexpr double kSquaresPerNode = 64.0 * 64, kCubesPerNode = 64.0 * 64 * 64, kFreeWork = double(int64_t(1) << 28);
+
 // The structure of trees; the arrays live as long as it does. That they are trees is checked once, so that the kernels need not; features,
 // bins and sets are checked where it is known how many there are.
 struct OwnedTrees {
@@ -213,13 +217,15 @@ void bind_scoring(nb::module_& m) {
       .def(
           "__init__",
           [](Explainer* self, const Scorer& scorer, In<int64_t> count, In<int32_t> player, int n_players) {
-            int64_t n_nodes = 0;
-            for (int64_t t = 0; t < scorer.n_trees(); ++t) n_nodes += scorer.n_nodes(t);
+            const int64_t n_nodes = scorer.n_nodes();
             require(int64_t(count.size()) == n_nodes, "count must have one number for each node");
             for (int64_t i = 0; i < n_nodes; ++i) require(count.data()[i] >= 0, "counts must not be negative");
             require(int(player.size()) == scorer.n_features() && n_players > 0, "player must have one number for each feature");
             for (size_t i = 0; i < player.size(); ++i)
               require(player.data()[i] >= 0 && player.data()[i] < n_players, "player out of range");
+            const PathCost cost = path_cost(scorer, n_players);
+            require(cost.steps <= kStepsPerNode * n_nodes + kFreeSteps && cost.squares <= kSquaresPerNode * double(n_nodes) + kFreeWork,
+                    "the trees are too deep to be explained: the nodes on the way to a leaf must not be more than 64 on average");
             new (self) Explainer(scorer, count.data(), player.data(), n_players);
           },
           "scorer"_a, "count"_a, "player"_a, "n_players"_a, nb::keep_alive<1, 2>())
@@ -238,6 +244,11 @@ void bind_scoring(nb::module_& m) {
         name,
         [=](const Explainer& self, AnyTable x, int64_t first, int64_t last, Out2<double> out, int n_threads) {
           const Table table = explain(self, x, first, last, out, width(int64_t(self.n_players())), n_threads);
+          if (add == &Explainer::add_pairs) {
+            const PathCost cost = path_cost(self.scorer(), self.n_players());
+            require(cost.cubes <= kCubesPerNode * double(self.scorer().n_nodes()) + kFreeWork,
+                    "the trees are too deep for interactions: the nodes on the way to a leaf must not be more than 64 on average");
+          }
           nb::gil_scoped_release free;
           (self.*add)(table, first, last, n_threads, out.data());
         },

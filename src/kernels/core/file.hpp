@@ -44,6 +44,8 @@ struct StoredNodes {
   int64_t n_sets;
 };
 
+constexpr int64_t kMaxCount = int64_t(1) << 53;  // rows: an exact double, and sums of two are in range
+
 // Whether f holds for all of n numbers. There is no way out early: so the loop is one of vectors.
 template <class T, class F>
 bool holds_for_all(const T* x, int64_t n, F&& f) {
@@ -58,7 +60,7 @@ inline const char* find_fault(const StoredNodes& nodes) {
   auto is_number = [](double x) { return x == x; };
   if (!holds_for_all(nodes.threshold, n_nodes, is_number)) return "a threshold is not a number";
   if (!holds_for_all(nodes.gain, n_nodes, is_number)) return "a gain is not a number";
-  if (!holds_for_all(nodes.count, n_nodes, [](int64_t x) { return x >= 0; })) return "a count is negative";
+  if (!holds_for_all(nodes.count, n_nodes, [](int64_t x) { return x >= 0 && x <= kMaxCount; })) return "a count is out of range";
   if (!holds_for_all(nodes.missing_left, n_nodes, [](uint8_t x) { return x <= 1; })) return "missing_left is neither 0 nor 1";
   if (!holds_for_all(nodes.bin, n_nodes, [](int32_t x) { return x >= 0; })) return "a bin is out of range";
   int64_t set = 0;

@@ -38,6 +38,7 @@ class Scorer {
   void leaves(const Table& table, int64_t first, int64_t last, int n_threads, int32_t* out) const;
 
   // What the explanation of trees asks of them.
+  int64_t n_nodes() const { return begin_[n_trees()]; }  // of all trees
   int64_t n_nodes(int64_t tree) const { return begin_[tree + 1] - begin_[tree]; }
   int32_t feature(int64_t tree, int32_t node) const { return nodes_[begin_[tree] + node].feature; }  // -1 in a leaf
   std::pair<int32_t, int32_t> children(int64_t tree, int32_t node) const {

@@ -12,6 +12,7 @@ namespace {
 constexpr int kTabulated = 12;            // features of a path whose patterns are looked up
 constexpr int64_t kRows = 4096;           // of a task, at most
 constexpr int64_t kBackgroundRows = 512;  // whose decisions are taken at once
+constexpr int64_t kDecisions = 1 << 26;   // of a task, at most: one for each node of a tree and row
 
 // The product of (t + share) over features, by powers of t.
 class Product {
@@ -160,8 +161,9 @@ class Against {
     patterns_.assign(paths_[tree].size(), {});
     std::vector<double> columns;
     Decisions decisions;
-    for (int64_t at = 0; at < background_.n_rows; at += kBackgroundRows) {
-      const int64_t n = std::min(kBackgroundRows, background_.n_rows - at);
+    const int64_t most = std::clamp<int64_t>(kDecisions / std::max<int64_t>(1, scorer.n_nodes(tree)), 1, kBackgroundRows);
+    for (int64_t at = 0; at < background_.n_rows; at += most) {
+      const int64_t n = std::min(most, background_.n_rows - at);
       scorer.load(background_, at, n, columns);
       decisions.take(scorer, tree, columns, n);
       for (size_t k = 0; k < patterns_.size(); ++k) {
@@ -214,6 +216,26 @@ class Against {
 
 }  // namespace
 
+PathCost path_cost(const Scorer& scorer, int n_players) {
+  PathCost cost;
+  std::vector<int32_t> depth;
+  for (int64_t tree = 0; tree < scorer.n_trees(); ++tree) {
+    depth.assign(size_t(scorer.n_nodes(tree)), 0);
+    for (int32_t node = 0; node < int32_t(depth.size()); ++node) {
+      if (scorer.feature(tree, node) >= 0) {
+        const auto [left, right] = scorer.children(tree, node);
+        depth[left] = depth[right] = depth[node] + 1;
+        continue;
+      }
+      const double players = std::min(depth[node], n_players);
+      cost.steps += depth[node];
+      cost.squares += players * players;
+      cost.cubes += players * players * players;
+    }
+  }
+  return cost;
+}
+
 Explainer::Explainer(const Scorer& scorer, const int64_t* count, const int32_t* player, int n_players)
     : scorer_(scorer), n_players_(n_players), paths_(size_t(scorer.n_trees())) {
   int64_t begin = 0;
@@ -250,7 +272,9 @@ Explainer::Explainer(const Scorer& scorer, const int64_t* count, const int32_t* 
 
 template <class Terms>
 void Explainer::add_terms(const Table& table, int64_t first, int64_t last, int n_threads, const Terms& prototype, double* out) const {
-  const int64_t rows = std::clamp<int64_t>(table.n_rows / (2 * n_threads), 1, kRows);
+  int64_t most_nodes = 1;
+  for (int64_t tree = first; tree < last; ++tree) most_nodes = std::max(most_nodes, scorer_.n_nodes(tree));
+  const int64_t rows = std::clamp<int64_t>(table.n_rows / (2 * n_threads), 1, std::clamp<int64_t>(kDecisions / most_nodes, 1, kRows));
   const int64_t width = prototype.width(), row_size = width * scorer_.n_outputs();
   parallel(n_threads, (table.n_rows + rows - 1) / rows, [&](int, Tasks& tasks) {
     Terms terms = prototype;

@@ -27,6 +27,14 @@ struct LeafPath {
   std::vector<double> shares;    // of each slot: of the training rows that go the leaf's way
 };
 
+// What explaining a row costs: sums over the leaves of all trees.
+struct PathCost {
+  int64_t steps = 0;   // nodes on the way to a leaf; all are held in memory
+  double squares = 0;  // of the players on the way, at most: the work for values
+  double cubes = 0;    // the work for interactions
+};
+PathCost path_cost(const Scorer& scorer, int n_players);
+
 class Explainer {
  public:
   // count   (n_nodes,) training rows                     IN

@@ -7,6 +7,7 @@ order that does not depend on the data frame library, so that a model recognises
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
@@ -18,6 +19,7 @@ Name = str | int
 Level = str | int | float | bool
 
 KINDS = ("number", "bool", "datetime", "duration", "category")
+FIXED_ZONE = re.compile(r"(?:UTC)?([+-])(\d\d):?(\d\d)", re.ASCII)  # an offset from UTC instead of a name
 UNSEEN = -1  # code of missing values and of unseen levels
 
 
@@ -55,6 +57,12 @@ class Kind:
 
 
 NUMBER = Kind()
+
+
+def is_zone(zone: str) -> bool:
+    """Whether this may be a time zone: a name, which need not be known here, or an offset from UTC of less than a day."""
+    fixed = FIXED_ZONE.fullmatch(zone)
+    return not fixed or (int(fixed[2]) < 24 and int(fixed[3]) < 60)
 
 
 @dataclass(frozen=True)
@@ -264,6 +272,6 @@ def _kind_of_json(about: Any) -> Kind:
     levels, ordered, zone = _from_plain(about.get("levels", [])), about.get("ordered", False), about.get("zone")
     if not all(type(level) in (str, int, float, bool) for level in levels):
         raise ValueError("levels must be strings, numbers or bools")
-    if len(set(levels)) < len(levels) or type(ordered) is not bool or not (zone is None or type(zone) is str):
+    if len(set(levels)) < len(levels) or type(ordered) is not bool or not (zone is None or (type(zone) is str and is_zone(zone))):
         raise ValueError("invalid kind of a feature")
     return Kind(about["kind"], tuple(levels), ordered, zone)

@@ -27,6 +27,10 @@ class ModelFormatError(ValueError):
     """The bytes are not a Sapwood model, or a damaged one."""
 
 
+# What a value of an unexpected type or size raises where it is used. Readers turn all of them into a ModelFormatError.
+DAMAGE = (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError)
+
+
 def pack(arrays: dict[str, np.ndarray], text: dict[str, str]) -> bytearray:
     """Arrays of the types above, and text, by name. The widest numbers come first, so that all are aligned."""
     codes = {dtype: code for code, dtype in TYPES.items()}

@@ -16,7 +16,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
 
-from sapwood.data.columns import NUMBER, UNSEEN, Column, ColumnError, Kind, Name
+from sapwood.data.columns import NUMBER, UNSEEN, Column, ColumnError, Kind, Name, is_zone
 from sapwood.data.tables import ArrayTable, FrameTable, Table
 
 ARROW_READERS: tuple[Literal["pyarrow", "polars"], ...] = (
@@ -114,6 +114,8 @@ def read_array(values: np.ndarray, name: str, zone: str | None = None, dtype: st
         return Column(NUMBER, values)
     if kind in "mM":
         zone = "UTC" if zone in UTC_NAMES else zone
+        if zone is not None and not is_zone(zone):
+            raise ColumnError(f"Column {name} has the time zone {zone!r}; an offset from UTC must be less than 24:00")
         return Column(Kind("datetime" if kind == "M" else "duration", zone=zone), _microseconds(values))
     if kind in "OT":
         return read_objects(values, name, dtype)

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import datetime
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from sapwood.data.columns import ColumnError
+from sapwood.data.columns import FIXED_ZONE, ColumnError
 
 DAY, HOUR, MINUTE, SECOND = 86_400_000_000, 3_600_000_000, 60_000_000, 1_000_000  # microseconds
-FIXED = re.compile(r"(?:UTC)?([+-])(\d\d):?(\d\d)")  # time zone with a fixed offset
 THURSDAY = 3  # Monday is 0. 1970-01-01 was a Thursday; an ISO week belongs to the year of its Thursday
 
 
@@ -75,7 +73,7 @@ class CalendarPart:
 
 def offsets(moments: np.ndarray, zone: str) -> np.ndarray:
     """Return the UTC offsets of a time zone, (n,) int64 microseconds, at these microseconds since 1970."""
-    fixed = FIXED.fullmatch(zone)
+    fixed = FIXED_ZONE.fullmatch(zone)
     if fixed:
         sign, hours, minutes = fixed.groups()
         return np.full(len(moments), (int(hours) * HOUR + int(minutes) * MINUTE) * (1 if sign == "+" else -1))

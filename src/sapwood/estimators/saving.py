@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
+from sapwood.data.container import DAMAGE
 from sapwood.estimators.fit_result import FitResult
 from sapwood.estimators.values import NotData, Unsaved, describe, from_data, to_data
 from sapwood.losses.registry import REGISTERED, is_valid_name
@@ -137,8 +138,10 @@ class SavedEstimator:
         if not isinstance(scores, dict) or not all(isinstance(of, dict) for of in scores.values()):
             raise ValueError("scores must be named")
         ends = [from_data(data[f"{part}_score"]) for part in ("train", "validation")]
-        if not all(_is_list(values, float, int) for values in [*ends, *(values for of in scores.values() for values in of.values())]):
-            raise ValueError("scores must be numbers")
+        for values in [*ends, *(values for of in scores.values() for values in of.values())]:
+            if not _is_list(values, float, int):
+                raise ValueError("scores must be numbers")
+            np.array(values, dtype=np.float64)  # OverflowError for an int that no double holds
         provenance = data["provenance"]
         if not isinstance(provenance, dict) or not all(type(value) in (str, int) for value in provenance.values()):
             raise ValueError("provenance must be text and whole numbers")
@@ -209,7 +212,7 @@ def read_estimator(
         if not isinstance(fitted, dict):
             raise ValueError("the result of the fit is not described")
         estimator._set_fitted_data(fitted, Model.from_parts(arrays, about), start)
-    except (ValueError, TypeError, KeyError) as error:
+    except DAMAGE as error:
         if isinstance(error, ModelFormatError):
             raise
         raise ModelFormatError(f"damaged Sapwood model: its estimator: {error}") from None

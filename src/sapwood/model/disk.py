@@ -12,11 +12,14 @@ from contextlib import suppress
 import numpy as np
 
 from sapwood.data.container import LENGTH, ModelFormatError, header_length
+from sapwood.runtime.memory import memory_limit
 
 Path = str | os.PathLike[str]
 AT_ONCE = 1 << 24  # bytes
 PREFIX, SUFFIX = ".sapwood-", ".part"  # of the names of temporary files
 ATTEMPTS = 3
+BLOCK = 512  # bytes, the unit of `st_blocks`
+SMALL, HOLES = 1 << 28, 1000  # bytes that may be holes; how many times its stored bytes a larger file may have
 
 
 def write(path: Path, data: bytes | bytearray) -> None:
@@ -129,6 +132,7 @@ def read(path: Path) -> np.ndarray:
         if not stat.S_ISREG(about.st_mode):
             raise ModelFormatError("not a Sapwood model: it is not an ordinary file")
         header_length(os.pread(file, 2 * LENGTH, 0), about.st_size)
+        _check_size(about)
         data = np.empty(about.st_size, dtype=np.uint8)
         n_read = 0
         while n_read < len(data):
@@ -137,6 +141,15 @@ def read(path: Path) -> np.ndarray:
                 raise ModelFormatError("damaged Sapwood model: it became shorter while it was read")
             n_read += got
         return data
+
+
+def _check_size(about: os.stat_result) -> None:
+    """Refuse a file that costs far more to read than it takes on the disk, or more than there is."""
+    size, stored, limit = about.st_size, about.st_blocks * BLOCK, memory_limit()
+    if size > limit:
+        raise ModelFormatError(f"it has {size:,} bytes, more than the {limit:,} bytes of memory that this process may use")
+    if size > SMALL and 0 < stored < size // HOLES:  # file systems that do not say have 0 blocks
+        raise ModelFormatError(f"damaged Sapwood model: of its {size:,} bytes only {stored:,} are stored, the rest is a hole")
 
 
 def _open_without_waiting(path: str, flags: int) -> int:

@@ -72,7 +72,8 @@ class TreeExplainer:
         self.players: list[tuple[int, ...]] = [(c,) for c in range(model.encoding.n_columns)] + sorted(
             {own for own in columns if len(own) > 1}
         )
-        player = np.array([self.players.index(own) for own in columns], dtype=np.int32)
+        number = {own: i for i, own in enumerate(self.players)}
+        player = np.array([number[own] for own in columns], dtype=np.int32)
         self.background: np.ndarray | None = None if background is None else self._dense(background, slice(0, background.n_rows))
         self.kernel = None
         if model.n_trees:

@@ -11,7 +11,7 @@ import numpy as np
 from sapwood.data import container
 from sapwood.data.binning import NUMBER, ONE_VS_REST
 from sapwood.data.columns import Schema
-from sapwood.data.container import ModelFormatError
+from sapwood.data.container import DAMAGE, ModelFormatError
 from sapwood.encoding.encoding import Encoding
 from sapwood.losses.base import LINKS
 from sapwood.losses.registry import is_valid_name
@@ -151,7 +151,7 @@ def check(arrays: dict[str, np.ndarray], about: dict[str, Any]) -> None:
     try:
         encoding = Encoding.from_data(about.get("encoding"), arrays, len(arrays["kinds"]))
         encoding.check(Schema.from_json(about.get("features"), encoding.n_columns))
-    except ValueError as error:
+    except DAMAGE as error:
         _require(False, f"its features: {error}")
     n_outputs, shared = len(arrays["base_score"]), about.get("shared")
     _require(type(shared) is int and 0 <= shared <= MAX_SHARED, "the number of shared trees is out of range")

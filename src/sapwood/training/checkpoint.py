@@ -191,7 +191,7 @@ def _read(path: str | PathLike[str]) -> Kept | None:
         )
     except FileNotFoundError:
         return None
-    except (ModelFormatError, KeyError, TypeError, AttributeError) as error:
+    except container.DAMAGE as error:
         raise CheckpointError(
             f"checkpoint={os.fspath(path)!r} is no checkpoint, or a damaged one ({error}): nothing was overwritten"
         ) from None

@@ -11,6 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
+from sapwood.data.container import DAMAGE
 from sapwood.estimators.saving import CLASSES, DEEPEST, SavedEstimator, read_parts, read_unfitted, unfitted_data
 from sapwood.estimators.values import NotData, Unsaved, array_from_data, describe, from_data, to_data
 from sapwood.model import Model, ModelFormatError, disk, file
@@ -128,7 +129,7 @@ def read_wrapper(arrays: dict[str, np.ndarray], about: dict[str, Any], classes: 
             raise ValueError("it contains no estimator, or a model without one")
         wrapper = _read_unfitted(data, WRAPPERS if classes is None else classes, estimators, depth)
         wrapper._set_fitted_parts(estimators, learned, data["fitted"])
-    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+    except DAMAGE as error:
         if isinstance(error, ModelFormatError):
             raise
         raise ModelFormatError(f"damaged Sapwood model: invalid wrapper: {error}") from None

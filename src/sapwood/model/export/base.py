@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sapwood.encoding.calendar import FIXED, offsets
+from sapwood.data.columns import FIXED_ZONE
+from sapwood.encoding.calendar import offsets
 from sapwood.model.export.forest import Forest
 from sapwood.trees.column_tree import ColumnTree
 from sapwood.trees.tree import Tree
@@ -71,7 +72,7 @@ class Exporter:
         zone = self.forest.schema.kind(column).zone
         if zone is None or zone in STILL_ZONES:
             return 0
-        if not FIXED.fullmatch(zone):
+        if not FIXED_ZONE.fullmatch(zone):
             name = self.forest.column_names[column]
             raise self.refuse(f"calendar parts of {name!r} on the clocks of {zone}", "convert the column to UTC before the fit")
         return int(offsets(np.zeros(1, dtype=np.int64), zone)[0])
