@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from importlib.metadata import version
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.multioutput import MultiOutputRegressor
 
 from benchmarks.quality.tables import Table
 from benchmarks.quality.tasks import CLASSES, COUNTS, MULTICLASS, RANKING, REGRESSION
@@ -59,9 +59,18 @@ class Library(ABC):
         return self.model.predict_proba(X) if self.task in CLASSES else self.model.predict(X)
 
 
-def one_per_output(estimator: Any) -> Any:
-    """For libraries that know one target: scikit-learn's own way to fit several."""
-    return MultiOutputRegressor(estimator)
+class OnePerOutput:
+    """For libraries that know one target: a model for each."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+
+    def fit(self, X: Any, y: np.ndarray, **arguments: Any) -> OnePerOutput:
+        self.models = [self.make().fit(X, column, **arguments) for column in np.ascontiguousarray(y.T)]
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        return np.column_stack([model.predict(X) for model in self.models])
 
 
 def dense(X: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from benchmarks.quality.libraries.base import Library, dense, one_per_output
+from benchmarks.quality.libraries.base import Library, OnePerOutput, dense
 from benchmarks.quality.tables import Table
 from benchmarks.quality.tasks import CLASSES, COMMON, COUNTS, OUTPUTS
 
@@ -23,8 +23,9 @@ class ChimeraBoost(Library):
         options = {"thread_count": self.n_threads, "random_state": self.seed}
         if self.task in CLASSES:
             return package.ChimeraBoostClassifier(**options)
-        model = package.ChimeraBoostRegressor(**{"loss": "Poisson"} if self.task == COUNTS else {}, **options)
-        return one_per_output(model) if self.task == OUTPUTS else model
+        if self.task == OUTPUTS:
+            return OnePerOutput(lambda: package.ChimeraBoostRegressor(**options))
+        return package.ChimeraBoostRegressor(**{"loss": "Poisson"} if self.task == COUNTS else {}, **options)
 
     def convert(self, table: Table) -> Any:
         return dense(table.X)

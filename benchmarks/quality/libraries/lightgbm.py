@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.quality.libraries.base import Library, one_per_output
+from benchmarks.quality.libraries.base import Library, OnePerOutput
 from benchmarks.quality.tables import Table
 from benchmarks.quality.tasks import CLASSES, COMMON, COUNTS, OUTPUTS, RANKING
 
@@ -19,8 +19,9 @@ class LightGBM(Library):
             return package.LGBMClassifier(**options)
         if self.task == RANKING:
             return package.LGBMRanker(**options)
-        model = package.LGBMRegressor(**{"objective": "poisson"} if self.task == COUNTS else {}, **options)
-        return one_per_output(model) if self.task == OUTPUTS else model
+        if self.task == OUTPUTS:
+            return OnePerOutput(lambda: package.LGBMRegressor(**options))
+        return package.LGBMRegressor(**{"objective": "poisson"} if self.task == COUNTS else {}, **options)
 
     def fit_arguments(self, table: Table) -> dict[str, Any]:
         return {"group": table.query_sizes} if self.task == RANKING else super().fit_arguments(table)

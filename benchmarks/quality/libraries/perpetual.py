@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.quality.libraries.base import Library, dense, one_per_output
+from benchmarks.quality.libraries.base import Library, OnePerOutput, dense
 from benchmarks.quality.tables import Table
 from benchmarks.quality.tasks import CLASSES, COMMON, COUNTS, OUTPUTS, RANKING
 
@@ -23,8 +23,9 @@ class Perpetual(Library):
             return package.PerpetualRanker(**options)
         if self.task == COUNTS:
             return package.PerpetualBooster(objective="PoissonLoss", **options)
-        model = package.PerpetualRegressor(**options)
-        return one_per_output(model) if self.task == OUTPUTS else model
+        if self.task == OUTPUTS:
+            return OnePerOutput(lambda: package.PerpetualRegressor(**options))
+        return package.PerpetualRegressor(**options)
 
     def convert(self, table: Table) -> Any:
         """A copy: it writes into its input."""

@@ -8,7 +8,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import TargetEncoder
 
-from benchmarks.quality.libraries.base import Library, dense, one_per_output
+from benchmarks.quality.libraries.base import Library, OnePerOutput, dense
 from benchmarks.quality.tables import Table
 from benchmarks.quality.tasks import CLASSES, COMMON, COUNTS, OUTPUTS
 
@@ -24,9 +24,9 @@ class ScikitLearn(Library):
     def make(self, package: Any) -> Any:
         if self.task in CLASSES:
             return package.HistGradientBoostingClassifier(random_state=self.seed)
-        options = {"loss": "poisson"} if self.task == COUNTS else {}
-        model = package.HistGradientBoostingRegressor(random_state=self.seed, **options)
-        return one_per_output(model) if self.task == OUTPUTS else model
+        if self.task == OUTPUTS:
+            return OnePerOutput(lambda: package.HistGradientBoostingRegressor(random_state=self.seed))
+        return package.HistGradientBoostingRegressor(random_state=self.seed, **{"loss": "poisson"} if self.task == COUNTS else {})
 
     def convert(self, table: Table) -> Any:
         return dense(table.X)
