@@ -29,7 +29,8 @@ __all__ = [
 ]
 
 TableLike: TypeAlias = Any
-"""Rows and columns: an array, a data frame that narwhals or Arrow's C stream can read, a scipy sparse matrix, or a list of rows."""
+"""Rows and columns: an array, a data frame that narwhals or Arrow's C stream can read, a scipy sparse matrix, a list of rows, a
+list of dicts, or a dict for one row."""
 
 Columns: TypeAlias = str | int | type | slice | Callable[[Any], Any] | Sequence[Any] | np.ndarray
 """Columns by name, position, dtype, slice, mask, callable of the table, or a list of these."""

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
@@ -47,6 +48,17 @@ class Kind:
     @property
     def is_category(self) -> bool:
         return self.name == "category"
+
+    @cached_property
+    def codes(self) -> dict[Level, float]:
+        """Code of each level."""
+        return {level: float(code) for code, level in enumerate(self.levels)}
+
+    @cached_property
+    def level_type(self) -> type | None:
+        """str if all levels are text, float if all are numbers; None if there are both."""
+        classes = _classes(self.levels)
+        return None if len(classes) != 1 else str if classes == {"text"} else float
 
     def describe(self) -> str:
         """Return the kind as text for error messages."""
@@ -202,6 +214,12 @@ class Schema:
     def name(self, feature: int) -> str:
         """Return the name (quoted) or position of a column, for error messages."""
         return repr(self.names[feature]) if self.names else str(feature)
+
+    @cached_property
+    def text_names(self) -> list[str] | None:
+        """Names as scikit-learn knows them; None unless all are text."""
+        names = [name for name in self.names or () if isinstance(name, str)]
+        return names if names and len(names) == len(self.names or ()) else None
 
     @property
     def categories(self) -> list[int]:

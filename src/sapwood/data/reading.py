@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_array
 
 from sapwood.data.columns import Schema
 from sapwood.data.frames import array_table, column_name, frame_table, open_frame
+from sapwood.data.rows import as_dicts, dicts_table, read_row
 from sapwood.data.sparse import SparseTable, sparse_frame
 from sapwood.data.sparse_formats import check_sparse
 from sapwood.data.tables import ArrayTable, Table
@@ -33,7 +35,16 @@ class Source:
     @cached_property
     def frame(self) -> nw.DataFrame | None:
         """The data frame as narwhals sees it; None if it is something else."""
-        return open_frame(self.X)
+        return None if self.rows is not None else open_frame(self.X)
+
+    @cached_property
+    def rows(self) -> list[Mapping[Any, Any]] | None:
+        """Rows, if X is a dict or a list of dicts."""
+        return as_dicts(self.X)
+
+    @property
+    def has_names(self) -> bool:
+        return self.frame is not None or self.rows is not None
 
 
 def read_table(X: Any, schema: Schema, reader: str | None = None, allow_empty: bool = False) -> Table:
@@ -41,15 +52,17 @@ def read_table(X: Any, schema: Schema, reader: str | None = None, allow_empty: b
 
     `reader` is the name of the estimator that reads it; as scikit-learn wants it, an estimator warns if only one of both tables has names.
     """
-    source, named = Source.of(X), text_names(schema) is not None
+    source, named = Source.of(X), schema.text_names is not None
+    if named and (row := read_row(source.X, schema)) is not None:
+        return row
     if not (named and reader) and (plain := plain_array(source.X, schema)) is not None:
         return plain
-    if reader and named and source.frame is None:
+    if reader and named and not source.has_names:
         warnings.warn(f"X does not have valid feature names, but {reader} was fitted with feature names", stacklevel=4)
     table = read_any(source, schema.absent, schema.sparse_missing, reader, allow_empty)
     if table.n_features != schema.n_features and not (table.schema.names and schema.names):  # names tell more of what is wrong
         raise ValueError(f"X has {table.n_features} features, but {reader or 'Model'} is expecting {schema.n_features} features as input.")
-    if reader and schema.names is None and source.frame is not None:
+    if reader and schema.names is None and source.has_names:
         warnings.warn(f"X has feature names, but {reader} was fitted without feature names", stacklevel=4)
     return table.match(schema)
 
@@ -74,6 +87,8 @@ def read_any(X: Any, absent: frozenset[Any], sparse_missing: bool, reader: str |
             raise ValueError(f"Found array with 0 {what} (shape={frame.shape}) while a minimum of 1 is required.")
         table = sparse_frame(frame.to_native(), [column_name(name) for name in frame.columns], numbers)
         return frame_table(frame, absent) if table is None else table
+    if source.rows is not None:
+        return dicts_table(source.rows, absent)
     if isinstance(array, np.ma.MaskedArray):
         array = filled(array)
     if sparse.issparse(array):
@@ -94,12 +109,6 @@ def _is_sound(X: Any) -> bool:
 def _is_empty(X: Any) -> bool:
     """Whether this is a table of numbers without rows."""
     return (type(X) is np.ndarray or sparse.issparse(X)) and X.ndim == 2 and X.dtype.kind in "fiub" and X.shape[0] == 0
-
-
-def text_names(schema: Schema) -> list[str] | None:
-    """Column names as scikit-learn knows them: None unless all are text."""
-    names = [name for name in schema.names or () if isinstance(name, str)]
-    return names if names and schema.names is not None and len(names) == len(schema.names) else None
 
 
 def filled(X: np.ma.MaskedArray) -> np.ndarray:

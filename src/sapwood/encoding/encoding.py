@@ -221,6 +221,15 @@ class EncodedTable(Table):
             return self.encoding.feature(first, columns)[:, None]
         return self.table.read(rows, first, last)
 
+    def dense(self, rows: slice) -> np.ndarray:
+        if rows.stop - rows.start > 1 or self.given or self.encoding.parts:
+            return super().dense(rows)
+        columns = self.table.dense(rows)[0].tolist()  # of one row: value by value, which is faster than arrays of length 1
+        features = columns + [np.nan] * (self.n_features - len(columns))
+        for feature, lookup in self.encoding.lookups.items():
+            features[feature] = lookup.value([columns[c] for c in lookup.columns])
+        return np.array([features])
+
 
 @dataclass(frozen=True)
 class ColumnEncoders:

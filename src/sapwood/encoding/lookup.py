@@ -66,6 +66,16 @@ class Lookup:
         found = self.keys[at] == keys if len(self.keys) else np.zeros(len(keys), dtype=bool)
         return np.where(found, self.values[at] if len(self.keys) else self.other, self.other)
 
+    def value(self, codes: Sequence[float]) -> float:
+        """Return the value of the feature in one row, from the codes of its columns."""
+        key = 0
+        for code, n in zip(codes, self.n_levels, strict=True):
+            key = key * (n + 1) + (int(code) if code >= 0 else -1) + 1
+        if self._dense is not None:
+            return float(self._dense[key])
+        at = int(np.searchsorted(self.keys, key))
+        return float(self.values[at]) if at < len(self.keys) and self.keys[at] == key else self.other
+
     @cached_property
     def _dense(self) -> np.ndarray | None:
         """Values of all possible keys; None if there are too many."""

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood.data.reading import Source, plain_array, read_table
+from sapwood.data.rows import read_row
 from sapwood.data.tables import Table
 from sapwood.estimators.explaining import ExplainedEstimator
 from sapwood.estimators.fit_result import FitResult
@@ -164,7 +165,7 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         if "model_" not in self.__dict__:
             check_is_fitted(self)
         schema, source = self.model_.schema, X
-        table: Table | None = None if schema.names else plain_array(X, schema)  # reading one row must not take longer than its trees
+        table: Table | None = read_row(X, schema) if schema.names else plain_array(X, schema)  # as fast as the trees of one row
         if table is None:
             table = self._read(source := Source.of(X))
         if early_exit is not None:

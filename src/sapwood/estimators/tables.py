@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sapwood.data.columns import Schema
-from sapwood.data.reading import Source, read_any, text_names
+from sapwood.data.reading import Source, read_any
 from sapwood.data.tables import Table
 from sapwood.params import resolve
 from sapwood.params.columns import Features
@@ -46,6 +46,6 @@ def missing_settings(p: CommonParameters) -> dict[str, Any]:
 
 def column_attributes(schema: Schema) -> dict[str, Any]:
     """`n_features_in_`, and `feature_names_in_` if all columns have a text as name."""
-    names = text_names(schema)
+    names = schema.text_names
     attributes: dict[str, Any] = {"n_features_in_": schema.n_features}
     return attributes if names is None else {**attributes, "feature_names_in_": np.array(names, dtype=object)}

@@ -76,7 +76,7 @@ ARGUMENTS: Sequence[Argument] = (
         REQUIRED,
         EVERY,
         by_position=True,
-        shape="array, data frame or sparse matrix of shape (n_rows, n_features)",
+        shape="array, data frame, sparse matrix or list of dicts of shape (n_rows, n_features)",
     ),
     Argument(
         "y",

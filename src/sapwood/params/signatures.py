@@ -566,7 +566,7 @@ class RegressorSignatures(CommonParameters):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_rows, n_features)
+        X : array, data frame, sparse matrix or list of dicts of shape (n_rows, n_features)
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
             missing.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
@@ -653,7 +653,7 @@ class RegressorSignatures(CommonParameters):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_rows, n_features)
+        X : array, data frame, sparse matrix or list of dicts of shape (n_rows, n_features)
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
             missing.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
@@ -727,7 +727,7 @@ class RegressorSignatures(CommonParameters):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_rows, n_features)
+        X : array, data frame, sparse matrix or list of dicts of shape (n_rows, n_features)
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
             missing.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
@@ -1122,7 +1122,7 @@ class ClassifierSignatures(CommonParameters):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_rows, n_features)
+        X : array, data frame, sparse matrix or list of dicts of shape (n_rows, n_features)
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
             missing.
         y : array-like of shape (n_rows,) or (n_rows, n_classes)
@@ -1210,7 +1210,7 @@ class ClassifierSignatures(CommonParameters):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_rows, n_features)
+        X : array, data frame, sparse matrix or list of dicts of shape (n_rows, n_features)
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
             missing.
         y : array-like of shape (n_rows,) or (n_rows, n_classes)
@@ -1287,7 +1287,7 @@ class ClassifierSignatures(CommonParameters):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_rows, n_features)
+        X : array, data frame, sparse matrix or list of dicts of shape (n_rows, n_features)
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
             missing.
         y : array-like of shape (n_rows,) or (n_rows, n_classes)
@@ -1698,7 +1698,7 @@ class RankerSignatures(CommonParameters):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_rows, n_features)
+        X : array, data frame, sparse matrix or list of dicts of shape (n_rows, n_features)
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
             missing.
         y : array-like of shape (n_rows,)
@@ -1801,7 +1801,7 @@ class RankerSignatures(CommonParameters):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_rows, n_features)
+        X : array, data frame, sparse matrix or list of dicts of shape (n_rows, n_features)
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
             missing.
         y : array-like of shape (n_rows,)
@@ -1889,7 +1889,7 @@ class RankerSignatures(CommonParameters):
 
         Parameters
         ----------
-        X : array, data frame or sparse matrix of shape (n_rows, n_features)
+        X : array, data frame, sparse matrix or list of dicts of shape (n_rows, n_features)
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
             missing.
         y : array-like of shape (n_rows,)

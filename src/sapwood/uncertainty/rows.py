@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -16,6 +16,7 @@ from sklearn.utils.validation import _num_samples
 
 from sapwood.data.checks import check_weights
 from sapwood.data.frames import open_frame
+from sapwood.data.rows import as_dicts
 from sapwood.data.sparse_formats import check_sparse
 from sapwood.sampling import held_out
 
@@ -40,7 +41,9 @@ class Sample:
     @classmethod
     def check(cls, X: Any, y: Any, weight: Any, check_targets: Targets, suffix: str = "") -> Sample:
         """Check the arguments of `fit` and drop rows of weight 0. `suffix` is the end of the argument names in error messages."""
-        if open_frame(X) is None:
+        if (rows := as_dicts(X)) is not None:
+            X = rows
+        elif open_frame(X) is None:
             X = sparse.csr_array(check_sparse(X)) if sparse.issparse(X) else np.asarray(X)
         n_rows = count_rows(X)
         sample = cls(X, check_targets(y, n_rows, f"y{suffix}"), check_weights(weight, n_rows, f"sample_weight{suffix}"))
@@ -74,6 +77,8 @@ class Sample:
 
 
 def count_rows(X: Any) -> int:
+    if isinstance(X, Mapping):  # one row
+        return 1
     frame = open_frame(X)
     return _num_samples(X) if frame is None else frame.shape[0]
 
