@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from sapwood.data.columns import Kind, Schema
 from sapwood.data.frames import column_name, read_array
@@ -94,7 +95,7 @@ def _plain(value: Any) -> float:
 
 def as_dicts(X: Any) -> list[Mapping[Any, Any]] | None:
     """Return the rows of a dict (one row) or of a list of dicts; None if X is something else."""
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not sparse.issparse(X):  # SciPy's DOK format is a dict, too
         X = [X]
     if not isinstance(X, list | tuple) or not X or not isinstance(X[0], Mapping):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -77,8 +77,8 @@ class Sample:
 
 
 def count_rows(X: Any) -> int:
-    if isinstance(X, Mapping):  # one row
-        return 1
+    if (rows := as_dicts(X)) is not None:
+        return len(rows)
     frame = open_frame(X)
     return _num_samples(X) if frame is None else frame.shape[0]
 
