@@ -213,7 +213,7 @@ def test_lists_of_some_rows():
 
 def test_reading_blocks():
     matrix, dense, with_missing = table(*SHAPES["lists"])
-    for given, expected in ((SparseTable(matrix), dense), (SparseTable(matrix, absent_missing=True), with_missing)):
+    for given, expected in ((SparseTable(matrix), dense), (SparseTable(matrix, implicit_missing=True), with_missing)):
         assert_array_equal(given.dense(slice(7, 20)), expected[7:20])
         assert_array_equal(given.read(np.array([3, 9, 11]), 0, 80), expected[[3, 9, 11]])
         assert_array_equal(given.read(slice(0, 3000, 5), 0, 80), expected[::5])

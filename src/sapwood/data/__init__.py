@@ -1,1 +1,1 @@
-"""table -> columns -> bins -> pages."""
+"""Data: table -> columns -> bins -> pages."""

@@ -1,8 +1,8 @@
-"""Where the bins of each feature are kept.
+"""Exclusive feature bundling: the columns in which the bins of each feature are stored.
 
-Most have a column of their own. Features that are nearly always in one bin (one-hot columns, counts, empty margins of pictures) share a
-column where no row has two of them away from that bin, or keep their few other bins in row lists. Histograms then cost as much
-as there is to count. The sums, and so the model, are the same.
+A feature that is in one bin, its default bin, in most rows (a one-hot column, a count) can share a column with others (a bundle) if no row
+has two of them outside their default bins. Or its other bins are stored in row lists. Both make histograms faster and do not change their
+sums, nor the model.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
 
 ROW_LIST, NO_DEFAULT = -1, -1
-LOOK_ROWS = 2048  # rows that tell whether any feature has a default_bin bin
-FRACTION_ROWS = 8192  # rows that tell which bin is default_bin, and how default_bin
-EXCLUSION_ROWS = 1 << 18  # rows that tell which features exclude each other: it takes many to see the rare ones
-MIN_DEFAULT_FRACTION = 0.4  # share of rows in the default_bin bin of a feature that may share a column
-LIST_DENSITY = 0.3  # fraction of rows with another bin below which the features of a column go to row lists
-MIN_LISTED = 8  # columns saved below which looking up lists would cost more
-BUNDLED_BINS = 8  # most bins of a feature that may share a column: more would soon fill it
-OPEN_COLUMNS = 32  # shared columns that a feature is tried in
-MAX_CODES = 256  # of a column
+LOOK_ROWS = 2048  # rows sampled to test whether any feature has a default bin
+FRACTION_ROWS = 8192  # rows sampled to find default bins and their fractions
+EXCLUSION_ROWS = 1 << 18  # rows sampled to find features that exclude each other; rare overlaps need many rows
+MIN_DEFAULT_FRACTION = 0.4  # minimum fraction of rows in the default bin of a bundled or listed feature
+LIST_DENSITY = 0.3  # features of a column go to row lists if at most this fraction of rows is outside their default bins
+MIN_LISTED = 8  # minimum number of columns saved by row lists; for fewer, lists are slower
+BUNDLED_BINS = 8  # maximum number of bins of a bundled feature
+OPEN_COLUMNS = 32  # bundles that a feature is tried in
+MAX_CODES = 256  # codes of a column
 
 
 @dataclass(frozen=True)
 class ColumnLayout:
-    """For each feature its column, or ROW_LIST, and its default_bin bin, which is not written down, or NO_DEFAULT."""
+    """Column (or ROW_LIST) and default bin (or NO_DEFAULT) of each feature. Default bins are not stored."""
 
     column: np.ndarray  # (n_features,) int32
     default_bin: np.ndarray  # (n_features,) int32
@@ -40,7 +40,7 @@ class ColumnLayout:
 
     @classmethod
     def plain(cls, binning: Binning) -> ColumnLayout:
-        """A column for each feature."""
+        """Return a layout with one column per feature."""
         n = binning.n_features
         return cls(np.arange(n, dtype=np.int32), np.full(n, NO_DEFAULT, dtype=np.int32), binning.missing_bins)
 
@@ -62,8 +62,8 @@ class ColumnLayout:
 
     @classmethod
     def _choose_sparse(cls, table: SparseTable, binning: Binning, execution: Execution) -> ColumnLayout:
-        """The same for a sparse table, where it is known which entries there are."""
-        default_bin, fractions = table.absent_bins(binning.cuts, binning.begin), 1 - table.occupancy()
+        """Choose the layout of a sparse table, whose stored entries are known."""
+        default_bin, fractions = table.implicit_bins(binning.cuts, binning.begin), 1 - table.occupancy()
         candidates = np.flatnonzero((fractions >= MIN_DEFAULT_FRACTION) & (binning.missing_bins <= BUNDLED_BINS))
         order = candidates[np.argsort(fractions[candidates], kind="stable")]
         columns = table.bundle_features(order, binning.missing_bins, MAX_CODES, OPEN_COLUMNS, execution)
@@ -71,25 +71,25 @@ class ColumnLayout:
 
     @classmethod
     def _arrange(cls, binning: Binning, columns: list[np.ndarray], default_bin: np.ndarray, fractions: np.ndarray) -> ColumnLayout:
-        """Shared columns for these groups, columns or lists for all others."""
+        """Return the layout with these bundles. Features in no bundle get their own column or row lists."""
         shared = np.concatenate([*columns, np.empty(0, dtype=np.int64)])
         columns = columns + [np.array([f]) for f in np.setdiff1d(np.arange(binning.n_features), shared)]
         columns.sort(key=lambda features: int(features[0]))
         density = [float((1 - fractions[features]).sum()) for features in columns]
-        thin = [
+        sparse = [
             fractions[features].min() >= MIN_DEFAULT_FRACTION and d <= LIST_DENSITY for features, d in zip(columns, density, strict=True)
         ]
-        if sum(thin) < MIN_LISTED:
-            thin = [False] * len(columns)
-        column, has_common = np.full(binning.n_features, ROW_LIST, dtype=np.int32), np.zeros(binning.n_features, dtype=bool)
-        for features, beside in zip(columns, thin, strict=True):
-            has_common[features] = beside or len(features) > 1
-            if not beside:
+        if sum(sparse) < MIN_LISTED:
+            sparse = [False] * len(columns)
+        column, has_default = np.full(binning.n_features, ROW_LIST, dtype=np.int32), np.zeros(binning.n_features, dtype=bool)
+        for features, listed in zip(columns, sparse, strict=True):
+            has_default[features] = listed or len(features) > 1
+            if not listed:
                 column[features] = column.max() + 1
-        return cls(column, np.where(has_common, default_bin, NO_DEFAULT).astype(np.int32), binning.missing_bins)
+        return cls(column, np.where(has_default, default_bin, NO_DEFAULT).astype(np.int32), binning.missing_bins)
 
     def without(self, features: np.ndarray) -> ColumnLayout:
-        """Layout with these features in no bundle: in row lists if others are, else in columns of their own."""
+        """Return the layout with these features in no bundle: in row lists if there are any, else in their own columns."""
         column, default_bin = self.column.copy(), self.default_bin.copy()
         if (column == ROW_LIST).any():
             column[features] = ROW_LIST
@@ -102,11 +102,12 @@ class ColumnLayout:
 
     @property
     def is_plain(self) -> bool:
+        """Whether every feature has its own column."""
         return bool((self.default_bin == NO_DEFAULT).all())
 
     @property
     def any_lists(self) -> bool:
-        """Whether any feature has its bins in row lists."""
+        """Whether any feature is stored in row lists."""
         return bool((self.column == ROW_LIST).any())
 
     @property
@@ -115,16 +116,16 @@ class ColumnLayout:
 
     @cached_property
     def native(self) -> kernels.ColumnLayout | None:
-        """For the kernels; None where every feature has its own column."""
+        """Layout for the kernels; None if every feature has its own column."""
         return None if self.is_plain else kernels.ColumnLayout(self.missing_bins, self.column, self.default_bin)
 
 
 def bin_rows(table: Table, binning: Binning, rows: slice | np.ndarray, missing: np.ndarray, execution: Execution) -> np.ndarray:
-    """(n_rows, n_features) uint8: the bins of some rows; `missing` is set where any was missing."""
+    """Return the bins of some rows, (n_rows, n_features) uint8. Sets `missing` for features with missing values."""
     n = binning.n_features
     n_rows = len(range(*rows.indices(table.n_rows))) if isinstance(rows, slice) else len(rows)
     bins = np.zeros((n_rows, n), dtype=np.uint8)
-    for first, last in table.runs(n):
+    for first, last in table.feature_blocks(n):
         kernels.bin_table(
             table.read(rows, first, last),
             first_feature=first,
@@ -141,17 +142,17 @@ def bin_rows(table: Table, binning: Binning, rows: slice | np.ndarray, missing: 
     return bins
 
 
-def _spread(table: Table, n_rows: int) -> slice:
-    """About so many rows, evenly spread over a table."""
+def _evenly_spaced(table: Table, n_rows: int) -> slice:
+    """Return about `n_rows` evenly spaced rows of a table."""
     return slice(0, table.n_rows, max(1, table.n_rows // n_rows))
 
 
 def _sample_bins(table: Table, binning: Binning, n_rows: int, execution: Execution) -> np.ndarray:
-    return bin_rows(table, binning, _spread(table, n_rows), np.zeros(binning.n_features, dtype=np.uint8), execution)
+    return bin_rows(table, binning, _evenly_spaced(table, n_rows), np.zeros(binning.n_features, dtype=np.uint8), execution)
 
 
 def _default_bins(bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(n_features,): the most frequent bin of each feature, and its share of the rows."""
+    """Return the most frequent bin of each feature, (n_features,) int32, and its fraction of rows, (n_features,) float64."""
     n_rows, n_features = bins.shape
     default_bin, fractions = np.zeros(n_features, dtype=np.int32), np.zeros(n_features)
     for f, column in enumerate(np.asfortranarray(bins).T):
@@ -164,9 +165,9 @@ def _default_bins(bins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _bundle(
     table: Table, binning: Binning, features: np.ndarray, default_bin: np.ndarray, fractions: np.ndarray, execution: Execution
 ) -> list[np.ndarray]:
-    """Put features that exclude each other together: each in the first column that has room and no row in default_bin with it."""
+    """Bundle features: each is put into the first column that has room and no row where both are outside their default bins."""
     columns: list[list[int]] = []
-    taken: list[np.ndarray] = []  # of each column: bits of the rows in which a feature is not in its default_bin bin
+    taken: list[np.ndarray] = []  # by column: bits of the rows in which a feature is outside its default bin
     codes: list[int] = []
     for f in features[np.argsort(fractions[features], kind="stable")]:
         own = np.packbits(_bin_feature(table, binning, f, execution) != default_bin[f])
@@ -184,8 +185,8 @@ def _bundle(
 
 
 def _bin_feature(table: Table, binning: Binning, feature: int, execution: Execution) -> np.ndarray:
-    """(n_rows,) uint8: the bins of one feature in many rows."""
-    x = table.read(_spread(table, EXCLUSION_ROWS), feature, feature + 1)
+    """Return the bins of one feature in a sample of rows, (n_rows,) uint8."""
+    x = table.read(_evenly_spaced(table, EXCLUSION_ROWS), feature, feature + 1)
     cuts = binning.cuts[binning.begin[feature] : binning.begin[feature + 1]]
     bins = np.zeros(len(x), dtype=np.uint8)
     kernels.bin_table(

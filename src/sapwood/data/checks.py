@@ -69,9 +69,9 @@ def read_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
     refuse_mask(y, name)
     y = y if _is_column(y) else column_or_1d(y, warn=True)
     if y.dtype == object:
-        absent = np.array([label is None or label != label for label in y], dtype=bool)
-        if absent.any():
-            raise ValueError(f"Input {name} contains missing labels: {absent.sum()} in total, the first in row {int(np.argmax(absent))}")
+        missing = np.array([label is None or label != label for label in y], dtype=bool)
+        if missing.any():
+            raise ValueError(f"Input {name} contains missing labels: {missing.sum()} in total, the first in row {int(np.argmax(missing))}")
     elif y.dtype.kind == "f":
         check_finite(y, name)
     check_length(y, n_rows, name)

@@ -114,12 +114,12 @@ class Column:
         n = int(np.count_nonzero(~np.isnan(distinct))) if distinct.dtype.kind == "f" else len(distinct)
         return Column.of_levels(np.where(codes < n, codes, UNSEEN), distinct[:n].tolist())
 
-    def without(self, absent: frozenset[Any]) -> Column:
-        """Return the column with the values in `absent` replaced by missing."""
+    def without(self, missing_values: frozenset[Any]) -> Column:
+        """Return the column with the values in `missing_values` replaced by missing."""
         if self.kind.is_category:
-            levels = [None if level in absent else level for level in self.kind.levels]
+            levels = [None if level in missing_values else level for level in self.kind.levels]
             return self if None not in levels else Column.of_levels(self.values, levels)
-        gone = np.isin(self.values, [float(value) for value in absent if isinstance(value, Real)])
+        gone = np.isin(self.values, [float(value) for value in missing_values if isinstance(value, Real)])
         return self if not gone.any() else Column(self.kind, np.where(gone, np.nan, self.values.astype(np.float64)))
 
     def match(self, kind: Kind, name: str) -> Column:
@@ -198,14 +198,14 @@ class Schema:
     n_features : number of columns
     names : names of the columns; None if the table has none
     kinds : kinds of the columns that are not plain numbers, by position
-    absent : values treated as missing, in addition to NaN and null
+    missing_values : values treated as missing, in addition to NaN and null
     sparse_missing : whether entries that a sparse table does not store are missing rather than zero
     """
 
     n_features: int
     names: tuple[Name, ...] | None = None
     kinds: Mapping[int, Kind] = field(default_factory=dict)
-    absent: frozenset[float | str] = frozenset()
+    missing_values: frozenset[float | str] = frozenset()
     sparse_missing: bool = False
 
     def kind(self, feature: int) -> Kind:
@@ -228,7 +228,7 @@ class Schema:
 
     @classmethod
     def union(cls, schemas: Sequence[Schema]) -> Schema:
-        """Schema of tables that are partitions of one: a category has the levels of all."""
+        """Return the schema of partitions of a table. A category has the levels of all partitions."""
         first = schemas[0]
         for other in schemas[1:]:
             if (other.n_features, other.names) != (first.n_features, first.names):
@@ -247,16 +247,16 @@ class Schema:
                 about["zone"] = kind.zone
             kinds[str(feature)] = about
         names = None if self.names is None else list(self.names)
-        absent = [as_plain(value) for value in sorted(self.absent, key=rank)]
-        return {"names": names, "kinds": kinds, "absent": absent, "sparse_missing": self.sparse_missing}
+        missing_values = [as_plain(value) for value in sorted(self.missing_values, key=rank)]
+        return {"names": names, "kinds": kinds, "absent": missing_values, "sparse_missing": self.sparse_missing}
 
     @classmethod
     def from_json(cls, data: Any, n_features: int) -> Schema:
         """Restore a schema from the data of `to_json`. Raises ValueError for anything else."""
         if not isinstance(data, dict) or set(data) != {"names", "kinds", "absent", "sparse_missing"} or not isinstance(data["kinds"], dict):
             raise ValueError("the description of the features is incomplete")
-        names, absent, sparse_missing = data["names"], _from_plain(data["absent"]), data["sparse_missing"]
-        if not all(type(value) in (str, int, float) for value in absent) or type(sparse_missing) is not bool:
+        names, missing_values, sparse_missing = data["names"], _from_plain(data["absent"]), data["sparse_missing"]
+        if not all(type(value) in (str, int, float) for value in missing_values) or type(sparse_missing) is not bool:
             raise ValueError("the description of missing values is invalid")
         if names is not None:
             if not isinstance(names, list) or len(names) != n_features or not all(type(name) in (str, int) for name in names):
@@ -268,11 +268,11 @@ class Schema:
             if not key.isdecimal() or int(key) >= n_features:
                 raise ValueError(f"{key!r} is not the number of a feature")
             kinds[int(key)] = _kind_of_json(about)
-        return cls(n_features, None if names is None else tuple(names), kinds, frozenset(absent), sparse_missing)
+        return cls(n_features, None if names is None else tuple(names), kinds, frozenset(missing_values), sparse_missing)
 
 
 def _union_of_kinds(kinds: Sequence[Kind], name: str) -> Kind:
-    """Kind of a column of which partitions have these."""
+    """Return the kind of a column from its kinds in the partitions."""
     distinct = list(dict.fromkeys(kinds))
     if len(distinct) == 1:
         return distinct[0]
@@ -281,7 +281,7 @@ def _union_of_kinds(kinds: Sequence[Kind], name: str) -> Kind:
         return Kind("category", tuple(sorted({level for kind in distinct for level in kind.levels}, key=rank)))
     if names <= {"number", "bool"}:
         return NUMBER
-    raise ColumnError(f"Column {name} holds {distinct[0].describe()} in one partition and {distinct[1].describe()} in another")
+    raise ColumnError(f"Column {name} has kind {distinct[0].describe()} in one partition and {distinct[1].describe()} in another")
 
 
 def _kind_of_json(about: Any) -> Kind:

@@ -1,4 +1,4 @@
-"""Data sets: columns, targets, weights, queries and offsets of rows; and the same in bins."""
+"""Data sets: rows of a table with targets, weights, queries and offsets; and the same rows in bins."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from sapwood.runtime.execution import SERIAL, Execution
 
 @dataclass(frozen=True)
 class Dataset:
-    """Rows of a table with their targets, checked; or those of one of its partitions.
+    """Rows of a table, or of a partition of it, with their targets; checked.
 
     Attributes
     ----------
-    table : columns
+    table : columns of all rows
     y : targets of all rows of the table
     weight : (n_rows,) float64 of all rows of the table
-    queries : rows that are ranked against each other
-    rows : selection of the rows, ascending; None for all
+    queries : queries of a ranking task
+    rows : selected rows, ascending; None for all
     offset : (n_rows, n_outputs) initial raw predictions of all rows of the table
     """
 
@@ -47,11 +47,11 @@ class Dataset:
         return None if self.weight is None else self.take(self.weight)
 
     def take(self, values: np.ndarray) -> np.ndarray:
-        """Values of the selected rows."""
+        """Return the values of the selected rows."""
         return values if self.rows is None else values[self.rows]
 
     def without_empty(self, execution: Execution = SERIAL) -> Dataset:
-        """Data set without rows of weight zero and rows without any target."""
+        """Return the data set without rows of weight 0 and rows without a target."""
         data = self
         if execution.any(self.weight is not None and not self.weight.all()) and self.weight is not None:
             data = replace(data, rows=np.flatnonzero(self.weight))
@@ -59,11 +59,11 @@ class Dataset:
         if execution.any(bool(missing.any())):
             data = replace(data, rows=data.take(np.arange(self.table.n_rows))[~missing])
             if execution.total(data.n_rows) == 0:
-                raise ValueError("y has no row with a target: all are missing")
+                raise ValueError("all targets in y are missing")
         return data
 
     def fingerprint(self, known: Table | None = None, execution: Execution = SERIAL) -> Fingerprint:
-        """Hashes of the columns and arrays; a table that is known need not be read again."""
+        """Return hashes of the columns and arrays. If the table is `known`, it is not hashed again."""
         own = RowRange.of(self.table.n_rows, execution)
         if self.table is known:
             rows = own.first + self.take(np.arange(self.table.n_rows))
@@ -73,7 +73,7 @@ class Dataset:
         return Fingerprint.of(self.table, arrays, execution)
 
     def binned(self, pages: Pages | SortedRows, execution: Execution) -> BinnedDataset:
-        """The selected rows; the pages hold these."""
+        """Return the binned data set of the selected rows. `pages` hold these rows."""
         queries = self.queries if self.queries is None or self.rows is None else self.queries.take(self.rows)
         offset = None if self.offset is None else np.ascontiguousarray(self.take(self.offset).T)
         return BinnedDataset(pages, self.take(self.y), self.weights, queries, offset, RowRange.of(self.n_rows, execution))
@@ -81,16 +81,16 @@ class Dataset:
 
 @dataclass
 class BinnedDataset:
-    """Binned rows with their targets; or those of a partition.
+    """Binned rows of a data set, or of a partition of it, with their targets.
 
     Attributes
     ----------
     pages : bins, or sorted columns
-    y : targets, as the loss has read them
+    y : targets, as returned by `Loss.read_targets`
     weight : (n_rows,) float64
-    queries : rows that are ranked against each other
-    offset : (n_outputs, n_rows) float64: initial raw predictions, added to the constant of a model
-    row_range : of the rows in the data set, if this is a partition of it
+    queries : queries of a ranking task
+    offset : (n_outputs, n_rows) float64: initial raw predictions, to which the base score is added
+    row_range : row ids of a partition; None if there is only one
     """
 
     pages: Pages | SortedRows
@@ -111,6 +111,6 @@ class BinnedDataset:
 
 
 def _begin(queries: Queries, own: RowRange, execution: Execution) -> np.ndarray:
-    """Part of this partition in the array of the first rows of all queries, and of the number of all rows at its end."""
+    """Return the part of this partition of the array of all queries: their first rows, then the number of rows."""
     begin = queries.begin + own.first
     return begin if execution.collective.rank == 0 else begin[1:]

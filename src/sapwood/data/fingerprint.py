@@ -46,9 +46,9 @@ class Fingerprint:
         """Compute the fingerprint. Arrays that are None are skipped."""
         schema, own = table.schema, RowRange.of(table.n_rows, execution)
         sums = execution.sum(_sums(table, own.first, execution))
-        absent = " absent" * (isinstance(table, SparseTable) and table.absent_missing)
-        number = _kind(Kind()) + absent
-        kinds = [_kind(schema.kinds[f]) + absent if f in schema.kinds else number for f in range(table.n_features)]
+        suffix = " absent" * (isinstance(table, SparseTable) and table.implicit_missing)
+        number = _kind(Kind()) + suffix
+        kinds = [_kind(schema.kinds[f]) + suffix if f in schema.kinds else number for f in range(table.n_features)]
         columns = {schema.name(f): _digest(kind, int(total)) for f, (kind, total) in enumerate(zip(kinds, sums, strict=True))}
         return cls(own.total, columns, {name: of_array(array, execution) for name, array in arrays.items() if array is not None})
 
@@ -86,7 +86,7 @@ def join_digests(digests: Iterable[str]) -> str:
 
 
 def of_array(values: np.ndarray, execution: Execution = SERIAL) -> str:
-    """Hash of an array of numbers, whose first axis is cut into partitions."""
+    """Return the hash of an array of numbers whose first axis is split into partitions."""
     own, width = RowRange.of(len(values), execution), math.prod(values.shape[1:])
     sums = np.zeros(1, dtype=np.uint64)
     kernels.hash_columns(np.ascontiguousarray(values).reshape(-1, 1), own.first * width, sums, execution.n_threads)
@@ -99,7 +99,7 @@ def _sums(table: Table, first_row: int, execution: Execution) -> np.ndarray:
     if isinstance(table, SparseTable):
         table.lines.hash_columns(out, execution.n_threads, first_row)
         return out
-    for first, last in table.runs(COLUMNS_AT_ONCE):
+    for first, last in table.feature_blocks(COLUMNS_AT_ONCE):
         for rows in table.row_blocks():
             kernels.hash_columns(table.read(rows, first, last), first_row + rows.start, out[first:last], execution.n_threads)
     return out

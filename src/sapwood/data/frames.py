@@ -68,21 +68,21 @@ def column_name(name: Any) -> Name:
     return int(name) if isinstance(name, Integral) and not isinstance(name, bool) else str(name)
 
 
-def frame_table(frame: nw.DataFrame, absent: frozenset[Any] = frozenset()) -> FrameTable:
-    """Return a data frame as a table. Raises ColumnError for a column that cannot be read. `absent` values are treated as missing."""
-    columns = [_without(_read_series(series, repr(series.name)), absent) for series in frame.iter_columns()]
+def frame_table(frame: nw.DataFrame, missing_values: frozenset[Any] = frozenset()) -> FrameTable:
+    """Return a data frame as a table. Raises ColumnError for a column that cannot be read. `missing_values` are replaced by missing."""
+    columns = [_without(_read_series(series, repr(series.name)), missing_values) for series in frame.iter_columns()]
     return FrameTable(columns, [column_name(name) for name in frame.columns])
 
 
-def array_table(array: np.ndarray, absent: frozenset[Any] = frozenset()) -> Table:
+def array_table(array: np.ndarray, missing_values: frozenset[Any] = frozenset()) -> Table:
     """Return a two-dimensional array of numbers, dates or objects as a table. Columns of objects are read one by one."""
     if array.dtype.kind in "OmM":
-        return FrameTable([_without(read_array(column, str(f)), absent) for f, column in enumerate(array.T)])
-    return ArrayTable(array, frozenset(float(value) for value in absent if isinstance(value, Real)))
+        return FrameTable([_without(read_array(column, str(f)), missing_values) for f, column in enumerate(array.T)])
+    return ArrayTable(array, frozenset(float(value) for value in missing_values if isinstance(value, Real)))
 
 
-def _without(column: Column, absent: frozenset[Any]) -> Column:
-    return column.without(absent) if absent else column
+def _without(column: Column, missing_values: frozenset[Any]) -> Column:
+    return column.without(missing_values) if missing_values else column
 
 
 def _read_series(series: Any, name: str) -> Column:
@@ -138,18 +138,18 @@ def read_objects(values: np.ndarray, name: str, dtype: str | None = None) -> Col
     types = set(map(type, values))
     if all(issubclass(t, Real) and not issubclass(t, bool) for t in types):
         return Column(NUMBER, values.astype(np.float64))
-    absent = np.fromiter((_is_absent(value) for value in values), dtype=bool, count=len(values))
-    present = values[~absent]
+    missing = np.fromiter((_is_missing(value) for value in values), dtype=bool, count=len(values))
+    present = values[~missing]
     types = set(map(type, present))
     if types and all(issubclass(t, str) for t in types):
         found: dict[str, int] = {}
         codes = np.full(len(values), UNSEEN, dtype=np.int64)
-        codes[~absent] = [found.setdefault(value, len(found)) for value in present]
+        codes[~missing] = [found.setdefault(value, len(found)) for value in present]
         return Column.of_levels(codes, list(found))
     out = np.full(len(values), np.nan)
     for kind, accepts, convert in OBJECTS:
         if all(issubclass(t, accepts) for t in types):
-            out[~absent] = [convert(value) for value in present]
+            out[~missing] = [convert(value) for value in present]
             return Column(Kind(kind, zone=_zone(present, name) if kind == "datetime" else None), out)
     names = " and ".join(sorted(t.__name__ for t in types))
     raise ColumnError(
@@ -178,7 +178,7 @@ def _as_objects(values: list[Any]) -> np.ndarray:
     return out
 
 
-def _is_absent(value: Any) -> bool:
+def _is_missing(value: Any) -> bool:
     """Whether a value is None, NaN, NaT or NA."""
     if value is None or isinstance(value, str):
         return value is None

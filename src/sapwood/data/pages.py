@@ -16,20 +16,20 @@ from sapwood.data.tables import Table
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
 
-BLOCK_BYTES = 1 << 22  # of bins of a block of rows, before they are stored by column
-CHOSEN_ROWS = 8192  # of a selection, copied from the table at a time
+BLOCK_BYTES = 1 << 22  # bins that are computed at a time before they are bundled
+CHOSEN_ROWS = 8192  # selected rows that are copied from the table at a time
 NO_ROWS = np.empty(0, dtype=np.uint32)
 
 
 @dataclass(frozen=True)
 class Page:
-    """Consecutive rows in bins, as a layout stores them. Columns are in groups, and the bins of a row in a group are contiguous.
+    """Consecutive binned rows. Columns are in groups; the bins of a row in a group are contiguous.
 
     Attributes
     ----------
-    codes : (n_groups, n_rows, stride) uint8
-    first_row : number of its first row in its partition
-    lists : of each row the bins of features that have no column: begin, (n_rows + 1,) uint32, and bins, uint32; None if there are none
+    codes : (n_groups, n_rows, stride) uint8: bins
+    first_row : number of the first row in the partition
+    lists : row lists, the bins of features without a column: begin, (n_rows + 1,) uint32, and bins, uint32; None if there are none
     """
 
     codes: np.ndarray
@@ -42,15 +42,15 @@ class Page:
 
     @property
     def rows(self) -> slice:
-        """Its rows among those of the partition."""
+        """Rows of the page in the partition."""
         return slice(self.first_row, self.first_row + self.n_rows)
 
     def open(self, layout: BinLayout, first_row: int) -> kernels.Page:
-        """Page for the kernels, all bins checked; `first_row` is the id of the first row of the partition."""
+        """Return the page for the kernels, after checking all bins. `first_row` is the id of the first row of the partition."""
         return kernels.Page(layout.native, self.codes.reshape(-1), self.n_rows, self.lists, first_row + self.first_row)
 
     def take(self, rows: np.ndarray, first_row: int = 0) -> Page:
-        """Page of some of the rows."""
+        """Return a page of the given rows."""
         codes = np.ascontiguousarray(self.codes[:, rows])
         if self.lists is None:
             return Page(codes, first_row)
@@ -59,7 +59,7 @@ class Page:
 
 
 class Pages:
-    """Binned rows of a partition, in consecutive pages of one layout."""
+    """Binned rows of a partition, in consecutive pages with the same layout."""
 
     layout: BinLayout
     pages: list[Page]
@@ -87,14 +87,14 @@ class Pages:
 
         Parameters
         ----------
-        rows : selection, ascending; None for all
-        columns : where bins are stored; None for what suits the table
-        page_rows : of a page; None for one page
+        rows : selected rows, ascending; None for all
+        columns : column layout; None to choose it from the table
+        page_rows : maximum number of rows of a page; None for one page
         """
         columns = columns or _agree(ColumnLayout.choose(table, binning, execution), table.n_rows, execution)
         layout = BinLayout(binning, columns, np.zeros(binning.n_features, dtype=np.uint8))
         page, missing, clashes = _build(table, layout, rows, execution)
-        if execution.max(clashes).any():  # of features that share a column; the sample of rows did not show it
+        if execution.max(clashes).any():  # bundled features overlap in rows that were not sampled
             again = columns.without(np.flatnonzero(execution.max(clashes)))
             return cls.build(table, binning, execution, rows, again, page_rows)
         layout = BinLayout(binning, columns, execution.max(missing))
@@ -110,11 +110,11 @@ class Pages:
         return Pages(self.layout, [page.take(own, int(a)) for page, own, a in zip(self.pages, chosen, begin[:-1], strict=True)])
 
     def open(self, first_row: int) -> list[kernels.Page]:
-        """Pages for the kernels; `first_row` is the id of the first row of the partition."""
+        """Return the pages for the kernels. `first_row` is the id of the first row of the partition."""
         return [page.open(self.layout, first_row) for page in self.pages]
 
     def blocks(self) -> Iterator[tuple[slice, dict[str, Any]]]:
-        """Rows of each page, and the page as arguments of a kernel."""
+        """Yield the rows of each page, and the page as keyword arguments of a kernel."""
         layout = self.layout
         about = {"width": layout.width, "stride": layout.stride, "missing_bin": layout.binning.missing_bins}
         about |= {"columns": layout.columns.native, "kinds": layout.binning.kinds}
@@ -122,11 +122,11 @@ class Pages:
             yield page.rows, about | {"page": page.codes.reshape(-1), "n_rows": page.n_rows, "lists": page.lists}
 
 
-Built = tuple[Page, np.ndarray, np.ndarray]  # a page; features with missing values; features that clash in a shared column
+Built = tuple[Page, np.ndarray, np.ndarray]  # page; features with missing values; features that overlap in a bundle
 
 
 def _agree(columns: ColumnLayout, n_rows: int, execution: Execution) -> ColumnLayout:
-    """Columns of all partitions: those that suit the one with the most rows. Sums, and so models, do not depend on them."""
+    """Return the layout of the partition with the most rows, for all partitions. Sums and models do not depend on it."""
     return max(execution.collective.gather_objects((n_rows, columns)), key=lambda pair: pair[0])[1]
 
 
@@ -137,10 +137,10 @@ def _build(table: Table, layout: BinLayout, rows: np.ndarray | None, execution: 
 
 
 def _build_plain(table: Table, layout: BinLayout, rows: np.ndarray | None, execution: Execution) -> Built:
-    """Every feature has its own column: rows are binned straight into the page."""
+    """Build a page in which every feature has its own column."""
     codes, missing, clashes = _empty(table, layout, rows)
     out, n_rows = codes.reshape(-1), codes.shape[1]
-    for first, last in table.runs(layout.binning.n_features):
+    for first, last in table.feature_blocks(layout.binning.n_features):
         for at, chosen in _blocks(table, rows, 1 << 20):
             x = table.read(chosen, first, last)
             kernels.bin_table(
@@ -160,7 +160,7 @@ def _build_plain(table: Table, layout: BinLayout, rows: np.ndarray | None, execu
 
 
 def _build_bundled(table: Table, layout: BinLayout, rows: np.ndarray | None, execution: Execution) -> Built:
-    """Some features share a column, or have their bins in row lists."""
+    """Build a page with bundles or row lists."""
     codes, missing, clashes = _empty(table, layout, rows)
     lists, native = [], layout.columns.native
     assert native is not None
@@ -184,7 +184,7 @@ def _build_bundled(table: Table, layout: BinLayout, rows: np.ndarray | None, exe
 
 
 def _build_sparse(table: SparseTable, layout: BinLayout, rows: np.ndarray | None, execution: Execution) -> Built:
-    """Entries of a sparse table are binned without a dense copy."""
+    """Build a page of a sparse table, without a dense copy."""
     codes, missing, clashes = _empty(table, layout, None)
     native = kernels.ColumnLayout(layout.columns.missing_bins, layout.columns.column, layout.columns.default_bin)
     lists = table.lines.store(
@@ -198,21 +198,21 @@ def _build_sparse(table: SparseTable, layout: BinLayout, rows: np.ndarray | None
         clashes=clashes,
         n_threads=execution.n_threads,
     )
-    if table.absent_missing and table.n_rows:
+    if table.implicit_missing and table.n_rows:
         missing |= table.occupancy() < 1
     page = Page(codes, 0, lists if layout.columns.any_lists else None)
     return page if rows is None else page.take(rows), missing, clashes
 
 
 def _empty(table: Table, layout: BinLayout, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Codes of no bins, and no feature with missing values or clashes."""
+    """Return zeros for the codes of a page, for features with missing values, and for features that overlap in a bundle."""
     n_rows = table.n_rows if rows is None else len(rows)
     missing, clashes = np.zeros((2, layout.binning.n_features), dtype=np.uint8)
     return _aligned_zeros(layout.n_groups, n_rows, layout.stride), missing, clashes
 
 
 def _blocks(table: Table, rows: np.ndarray | None, step: int) -> Iterator[tuple[int, slice | np.ndarray]]:
-    """Blocks of the rows to bin, and where each begins among them."""
+    """Yield blocks of the rows to bin: the position of the first row, and the rows."""
     if rows is not None:
         step = min(step, CHOSEN_ROWS)
         yield from ((a, rows[a : a + step]) for a in range(0, len(rows), step))
@@ -222,7 +222,7 @@ def _blocks(table: Table, rows: np.ndarray | None, step: int) -> Iterator[tuple[
 
 
 def _join_lists(lengths: list[np.ndarray], bins: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Begin of each row's list, and the bins of all lists, of several blocks of rows."""
+    """Return the begin of the list of each row and the concatenated bins, from blocks of rows."""
     begin = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(np.concatenate([NO_ROWS, *lengths]), dtype=np.int64)])
     if begin[-1] >= 1 << 32:
         raise ValueError(f"X has {begin[-1]} values in row lists; a page holds at most {(1 << 32) - 1}")
@@ -230,7 +230,7 @@ def _join_lists(lengths: list[np.ndarray], bins: list[np.ndarray]) -> tuple[np.n
 
 
 def _aligned_zeros(n_groups: int, n_rows: int, stride: int) -> np.ndarray:
-    """Zeros that begin on a cache line, so that the bins of a row are in one line."""
+    """Return zeros aligned to cache lines, so that the bins of a row are in one line."""
     size = n_groups * n_rows * stride
     memory = np.empty(size + 64, dtype=np.uint8)  # NumPy asks for huge pages for large arrays, but not for zeros
     memory.fill(0)

@@ -75,12 +75,12 @@ class Queries:
         return cls(np.append(starts, n_rows).astype(np.int64))
 
     def located(self, execution: Execution) -> Queries:
-        """The same with the numbers of the first query and row among those of all partitions. Called by every partition."""
+        """Return the queries with `first` and `first_row` set. Called by every partition."""
         before = execution.collective.gather_objects((self.n_queries, int(self.begin[-1])))[: execution.collective.rank]
         return replace(self, first=sum(n for n, _ in before), first_row=sum(n for _, n in before))
 
     def gathered(self, execution: Execution) -> Queries:
-        """The queries of all partitions."""
+        """Return the queries of all partitions."""
         return self if execution.is_local else Queries(np.concatenate([[0], np.cumsum(execution.gather(self.sizes))]))
 
     @property
@@ -109,11 +109,11 @@ class Queries:
         return Queries(np.concatenate([[0], np.cumsum(sizes[sizes > 0])]).astype(np.int64))
 
     def sums(self, of_rows: np.ndarray) -> np.ndarray:
-        """Sum of the values of each query's rows, (n_queries,)."""
+        """Return the sum of the values of each query's rows, (n_queries,)."""
         return np.add.reduceat(of_rows, self.begin[:-1])
 
     def weights(self, weight: np.ndarray | None) -> np.ndarray | None:
-        """Mean weight of each query's rows, (n_queries,)."""
+        """Return the mean weight of each query's rows, (n_queries,)."""
         return None if weight is None else self.sums(weight) / self.sizes
 
     def mean(self, of_queries: np.ndarray, weight: np.ndarray | None, execution: Execution = SERIAL) -> float:

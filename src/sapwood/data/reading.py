@@ -1,4 +1,4 @@
-"""From what users have to a table."""
+"""Reading of arrays, data frames and sparse matrices as tables."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Source:
-    """A user's table; if it is a data frame, it is opened once."""
+    """Table of the user. A data frame is opened only once."""
 
     def __init__(self, X: Any) -> None:
         self.X = X
@@ -34,7 +34,7 @@ class Source:
 
     @cached_property
     def frame(self) -> nw.DataFrame | None:
-        """The data frame as narwhals sees it; None if it is something else."""
+        """Data frame as a narwhals DataFrame; None if X is not a data frame."""
         return None if self.rows is not None else open_frame(self.X)
 
     @cached_property
@@ -48,9 +48,9 @@ class Source:
 
 
 def read_table(X: Any, schema: Schema, reader: str | None = None, allow_empty: bool = False) -> Table:
-    """X (or a Source) with the features of a schema.
+    """Return X (or a Source) as a table with the features of a schema.
 
-    `reader` is the name of the estimator that reads it; as scikit-learn wants it, an estimator warns if only one of both tables has names.
+    `reader` is the name of the estimator that reads X. As in scikit-learn, an estimator warns if only one of the two tables has names.
     """
     source, named = Source.of(X), schema.text_names is not None
     if named and (row := read_row(source.X, schema)) is not None:
@@ -59,8 +59,8 @@ def read_table(X: Any, schema: Schema, reader: str | None = None, allow_empty: b
         return plain
     if reader and named and not source.has_names:
         warnings.warn(f"X does not have valid feature names, but {reader} was fitted with feature names", stacklevel=4)
-    table = read_any(source, schema.absent, schema.sparse_missing, reader, allow_empty)
-    if table.n_features != schema.n_features and not (table.schema.names and schema.names):  # names tell more of what is wrong
+    table = read_any(source, schema.missing_values, schema.sparse_missing, reader, allow_empty)
+    if table.n_features != schema.n_features and not (table.schema.names and schema.names):  # otherwise the names give a better error
         raise ValueError(f"X has {table.n_features} features, but {reader or 'Model'} is expecting {schema.n_features} features as input.")
     if reader and schema.names is None and source.has_names:
         warnings.warn(f"X has feature names, but {reader} was fitted without feature names", stacklevel=4)
@@ -68,49 +68,49 @@ def read_table(X: Any, schema: Schema, reader: str | None = None, allow_empty: b
 
 
 def plain_array(X: Any, schema: Schema) -> ArrayTable | None:
-    """X as a table where nothing has to be checked or changed: an array of numbers for a model of numbers. Reading a single row should not
-    take longer than its trees."""
+    """Return a numeric array as a table if all features are numbers, without further checks; else None. Makes the prediction of a single
+    row fast."""
     if type(X) is not np.ndarray or X.ndim != 2 or X.dtype.kind not in "fiub" or X.shape[1] != schema.n_features:
         return None
-    return None if schema.kinds or schema.absent or not len(X) else ArrayTable(X)
+    return None if schema.kinds or schema.missing_values or not len(X) else ArrayTable(X)
 
 
-def read_any(X: Any, absent: frozenset[Any], sparse_missing: bool, reader: str | None = None, allow_empty: bool = False) -> Table:
-    """X (or a Source) as it is. `absent` are the values that mean missing, besides those that always do; with `allow_empty` it may have no
+def read_any(X: Any, missing_values: frozenset[Any], sparse_missing: bool, reader: str | None = None, allow_empty: bool = False) -> Table:
+    """Return X (or a Source) as a table with its own features. `missing_values` are replaced by missing. With `allow_empty`, X may have no
     rows."""
     source = Source.of(X)
     frame, array = source.frame, source.X
-    numbers = frozenset(value for value in absent if not isinstance(value, str))
+    numbers = frozenset(value for value in missing_values if not isinstance(value, str))
     if frame is not None:
         if 0 in frame.shape[int(allow_empty) :]:
             what = "feature(s)" if frame.shape[1] == 0 else "sample(s)"
             raise ValueError(f"Found array with 0 {what} (shape={frame.shape}) while a minimum of 1 is required.")
         table = sparse_frame(frame.to_native(), [column_name(name) for name in frame.columns], numbers)
-        return frame_table(frame, absent) if table is None else table
+        return frame_table(frame, missing_values) if table is None else table
     if source.rows is not None:
-        return dicts_table(source.rows, absent)
+        return dicts_table(source.rows, missing_values)
     if isinstance(array, np.ma.MaskedArray):
         array = filled(array)
     if sparse.issparse(array):
         array = check_sparse(array)
-    if not _is_sound(array) and not (allow_empty and _is_empty(array)):
+    if not _is_valid(array) and not (allow_empty and _is_empty(array)):
         own = isinstance(array, np.ndarray) and array.dtype.kind in "OmM" and array.ndim == 2
         dtype = None if own or sparse.issparse(array) else "numeric"
         array = check_array(array, accept_sparse=True, dtype=dtype, ensure_all_finite=False, estimator=reader, input_name="X")
-    return SparseTable(array, sparse_missing, numbers) if sparse.issparse(array) else array_table(array, absent)
+    return SparseTable(array, sparse_missing, numbers) if sparse.issparse(array) else array_table(array, missing_values)
 
 
-def _is_sound(X: Any) -> bool:
-    """Whether this is a table of numbers that scikit-learn would find nothing wrong with: its checks take longer than a small fit."""
+def _is_valid(X: Any) -> bool:
+    """Whether X is a numeric table that passes the checks of scikit-learn, which take longer than a small fit."""
     plain = type(X) is np.ndarray or sparse.issparse(X)
     return plain and X.ndim == 2 and X.dtype.kind in "fiub" and min(X.shape) > 0
 
 
 def _is_empty(X: Any) -> bool:
-    """Whether this is a table of numbers without rows."""
+    """Whether X is a numeric table without rows."""
     return (type(X) is np.ndarray or sparse.issparse(X)) and X.ndim == 2 and X.dtype.kind in "fiub" and X.shape[0] == 0
 
 
 def filled(X: np.ma.MaskedArray) -> np.ndarray:
-    """Array with NaN for masked entries."""
+    """Return an array with NaN for masked entries."""
     return np.ma.filled(X.astype(np.float64), np.nan)

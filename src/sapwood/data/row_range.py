@@ -1,4 +1,4 @@
-"""Which rows of a data set a partition holds."""
+"""Range of the rows of a partition in the data set."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sapwood.runtime.execution import Execution
 
 @dataclass(frozen=True)
 class RowRange:
-    """`n_rows` rows of a data set, from the row `first` on; the data set has `total` rows.
+    """The rows [first, first + n_rows) of a data set with `total` rows.
 
-    Ids of rows count through all partitions, in their order: whatever is random is a hash of them.
+    Row ids are consecutive over all partitions. Random numbers are hashes of them.
     """
 
     n_rows: int
@@ -22,15 +22,15 @@ class RowRange:
 
     @classmethod
     def of(cls, n_rows: int, execution: Execution) -> RowRange:
-        """Rows of this partition among those of all. Called by every partition."""
+        """Return the range of the rows of this partition. Called by every partition."""
         counts = execution.collective.gather_objects(n_rows)
         return cls(n_rows, sum(counts[: execution.collective.rank]), sum(counts))
 
     @property
     def own(self) -> slice:
-        """Where the rows of this partition are among those of all."""
+        """Rows of this partition among those of all, as a slice."""
         return slice(self.first, self.first + self.n_rows)
 
     def holds(self, ids: np.ndarray) -> np.ndarray:
-        """(n,) bool: whether rows of these ids are of this partition."""
+        """Return which row ids are in this partition, (n,) bool."""
         return (ids >= self.first) & (ids < self.first + self.n_rows)

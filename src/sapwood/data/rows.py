@@ -22,7 +22,7 @@ MISSING_CODE = -1.0
 def read_row(X: Any, schema: Schema) -> ArrayTable | None:
     """Return one row with names (a dict, or a frame of pandas or polars) as numbers, with codes for categories; None if it is not plain."""
     names = schema.text_names
-    if names is None or schema.absent or schema.sparse_missing:
+    if names is None or schema.missing_values or schema.sparse_missing:
         return None
     opened = _open(X, not schema.kinds)
     if opened is None:
@@ -105,7 +105,7 @@ def as_dicts(X: Any) -> list[Mapping[Any, Any]] | None:
     return list(X)
 
 
-def dicts_table(rows: Sequence[Mapping[Any, Any]], absent: frozenset[Any] = frozenset()) -> FrameTable:
+def dicts_table(rows: Sequence[Mapping[Any, Any]], missing_values: frozenset[Any] = frozenset()) -> FrameTable:
     """Return rows as a table whose columns are all names that occur; a name that a row lacks is missing there."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     if not names:
@@ -121,5 +121,5 @@ def dicts_table(rows: Sequence[Mapping[Any, Any]], absent: frozenset[Any] = froz
                     f"{type(value).__name__}; give a list of dicts, or a data frame"
                 )
         column = read_array(values, repr(name))
-        columns.append(column.without(absent) if absent else column)
+        columns.append(column.without(missing_values) if missing_values else column)
     return FrameTable(columns, [column_name(name) for name in names])

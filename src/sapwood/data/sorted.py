@@ -1,4 +1,4 @@
-"""Rows sorted by every feature: what exact and approximate split finding work on."""
+"""Rows sorted by every feature, for the exact and approximate split search."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from sapwood.data.tables import Table
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
 
-FEATURES_AT_ONCE = 16  # so that an interrupt need not wait long
-MISSING = np.uint32(0xFFFFFFFF)  # the rank of a missing value
-ALL, GLOBAL, LOCAL = range(3)  # the kernel's numbers: which values are candidates
+FEATURES_AT_ONCE = 16  # features per kernel call, so that an interrupt is handled soon
+MISSING = np.uint32(0xFFFFFFFF)  # rank of a missing value
+ALL, GLOBAL, LOCAL = range(3)  # split candidates, with their numbers in the kernel
 
 
 class Ranks(Binning):
-    """Every distinct value has a bin: its rank. A split after a rank stands for the middle of its value and the next."""
+    """Binning with one bin per distinct value. The threshold between two values is their midpoint."""
 
     def __init__(self, values: list[np.ndarray]) -> None:
-        super().__init__([_halfway(v[:-1], v[1:]) for v in values])
+        super().__init__([_midpoints(v[:-1], v[1:]) for v in values])
         self.values = values
 
     def bin_at(self, feature: int, threshold: float) -> int:
@@ -29,13 +29,14 @@ class Ranks(Binning):
 
 
 class SortedRows:
-    """The rows of a table (or some of them), sorted by each feature when a tree is first grown on them.
+    """Rows of a table, sorted by each feature. Sorting is delayed until the first tree is grown.
 
     Parameters
     ----------
-    rows : the rows to take, ascending; None for all
-    binning : cut points whose bins are the candidates; None: every distinct value is one
-    proposal : ALL candidates; or those at quantiles, weighted by hessians: GLOBAL, of all rows; LOCAL, of each node's
+    rows : selected rows, ascending; None for all
+    binning : cut points that are split candidates; None for all distinct values
+    proposal : ALL candidates; or candidates at quantiles weighted by hessians, of all rows (GLOBAL) or of the rows of each node (LOCAL)
+    n_quantiles : number of quantiles
     """
 
     cuts_are_candidates: ClassVar[bool] = True  # whether a model keeps only the cut points that its trees use
@@ -61,7 +62,7 @@ class SortedRows:
         self._sorted: tuple[list[np.ndarray], Binning, list[int]] | None = None
 
     def take(self, rows: np.ndarray) -> SortedRows:
-        """Some of the rows, in ascending order."""
+        """Return the given rows, which must be ascending."""
         chosen = rows if self.rows is None else self.rows[rows]
         return SortedRows(self.table, self.execution, chosen, self._given, self.proposal, self.n_quantiles)
 
@@ -70,12 +71,12 @@ class SortedRows:
         return self._sort()[1]
 
     def native_tree(self, execution: Execution) -> kernels.SortedTree:
-        """The native state in which trees grow on these rows."""
+        """Return the native object that grows trees on these rows."""
         columns, _, n_values = self._sort()
         return kernels.SortedTree(columns, n_values, execution.n_threads, self.proposal, self.n_quantiles)
 
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Some of the rows at a time, as a slice of all, and their numbers, (n, n_features)."""
+        """Yield blocks of rows: their slice, and their values, (n, n_features)."""
         for block in self.table.row_blocks():
             at, x = block, self.table.dense(block)
             if self.rows is not None:
@@ -86,7 +87,7 @@ class SortedRows:
     def _sort(self) -> tuple[list[np.ndarray], Binning, list[int]]:
         if self._sorted is None:
             columns, values = [], []
-            for first, last in self.table.runs(FEATURES_AT_ONCE):
+            for first, last in self.table.feature_blocks(FEATURES_AT_ONCE):
                 chosen = slice(0, self.table.n_rows) if self.rows is None else self.rows
                 for column, distinct in kernels.sort_columns(self.table.read(chosen, first, last), self.execution.n_threads):
                     columns.append(column)
@@ -103,8 +104,8 @@ class SortedRows:
         return self._sorted
 
 
-def _halfway(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """The numbers halfway between each two, or the lower ones where that would not keep them apart."""
+def _midpoints(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return the midpoints of pairs of numbers; the lower number if the midpoint is rounded to the upper one."""
     with np.errstate(invalid="ignore"):
         middle = low / 2 + high / 2
     return np.where((middle >= low) & (middle < high), middle, low)

@@ -1,4 +1,4 @@
-"""Sparse tables: from SciPy's matrices and arrays, and pandas frames of sparse columns, to bins without a dense copy."""
+"""Sparse tables: SciPy matrices and arrays, and pandas frames with sparse columns."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from sapwood.data.tables import Table, match_names
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
 
-DENSE_BYTES = 1 << 24  # of rows that are made dense at a time, where nothing else will do
-SAMPLE_ROWS = 1 << 18  # rows that tell which features exclude each other
+DENSE_BYTES = 1 << 24  # size of a dense block of rows, where one is needed
+SAMPLE_ROWS = 1 << 18  # rows sampled to find features that exclude each other
 
 
 class SparseTable(Table):
-    """The rows of a sparse matrix. What is not there is zero, or missing.
+    """Sparse table. Entries that are not stored are 0 or missing.
 
     Parameters
     ----------
-    matrix : a SciPy matrix or array of numbers, in any format; checked (see `check_sparse`)
-    absent_missing : whether what is not there is missing
-    absent : values that mean missing, besides NaN; with 0 among them, what is not there is missing too
-    names : of the columns, if they have any
-    bools : which columns hold bools; None: all if the matrix does
+    matrix : SciPy matrix or array of numbers, in any format; already checked (see `check_sparse`)
+    implicit_missing : whether entries that are not stored are missing
+    missing_values : values treated as missing, in addition to NaN; with 0, entries that are not stored are missing
+    names : names of the columns, if they have any
+    bools : columns of bools; None for all columns of a matrix of bools
     """
 
     is_sparse = True
@@ -38,37 +38,37 @@ class SparseTable(Table):
     def __init__(
         self,
         matrix: Any,
-        absent_missing: bool = False,
-        absent: frozenset[float] = frozenset(),
+        implicit_missing: bool = False,
+        missing_values: frozenset[float] = frozenset(),
         names: Sequence[Name] | None = None,
         bools: Sequence[int] | None = None,
     ) -> None:
         rows = sparse.csr_array(matrix)  # shares the arrays of a CSR matrix
         if not rows.has_canonical_format:
-            rows = rows.copy()  # the caller's stays as it is
+            rows = rows.copy()  # do not change the matrix of the caller
             rows.sum_duplicates()
         if rows.data.dtype.kind not in "biuf":
-            raise ValueError(f"X has dtype {rows.data.dtype}, which is not a number: turn its values into numbers")
+            raise ValueError(f"X has dtype {rows.data.dtype}, which is not numeric: convert it to numbers")
         data = _readable(rows.data)
-        if absent:
-            gone = np.isin(data, list(absent))
-            data = np.where(gone, np.nan, data.astype(np.float64)) if gone.any() else data
+        if missing_values:
+            missing = np.isin(data, list(missing_values))
+            data = np.where(missing, np.nan, data.astype(np.float64)) if missing.any() else data
         self.n_rows, self.n_features = rows.shape
-        self.absent_missing: bool = absent_missing or 0.0 in absent
+        self.implicit_missing: bool = implicit_missing or 0.0 in missing_values
         self._csr = sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
         self.names: tuple[Name, ...] | None = None if names is None else tuple(names)
-        self._kept_columns: kernels.Lines | None = None
+        self._cached_columns: kernels.Lines | None = None
         self._bools = bools if bools is not None else range(self.n_features) if rows.data.dtype.kind == "b" else ()
 
     @cached_property
     def lines(self) -> kernels.Lines:
-        """The rows, for the kernels."""
+        """Rows of the matrix, for the kernels."""
         return self._lines(self._csr)
 
     def _lines(self, matrix: Any) -> kernels.Lines:
         across, begin = matrix.indices.astype(np.int32, copy=False), matrix.indptr.astype(np.int64, copy=False)
         n_across = matrix.shape[1 if matrix.format == "csr" else 0]
-        return kernels.Lines(np.ascontiguousarray(matrix.data), np.ascontiguousarray(across), begin, n_across, self.absent_missing, 1)
+        return kernels.Lines(np.ascontiguousarray(matrix.data), np.ascontiguousarray(across), begin, n_across, self.implicit_missing, 1)
 
     @property
     def schema(self) -> Schema:
@@ -77,23 +77,23 @@ class SparseTable(Table):
     def match(self, schema: Schema) -> Table:
         for f, kind in schema.kinds.items():
             if kind.name not in ("number", "bool"):
-                then = f"Column {schema.name(f)} held {kind.describe()} when the model was fitted"
-                raise ColumnError(f"{then}; now X is sparse, and holds numbers")
+                then = f"Column {schema.name(f)} had kind {kind.describe()} when the model was fitted"
+                raise ColumnError(f"{then}; now X is sparse, and all columns are numbers")
         order = match_names(self.names, schema.names) if self.names and schema.names else range(self.n_features)
         if list(order) == list(range(self.n_features)):
             return self
         bools = [at for at, f in enumerate(order) if f in set(self._bools)]
-        return SparseTable(self._csc[:, order], self.absent_missing, names=schema.names, bools=bools)
+        return SparseTable(self._csc[:, order], self.implicit_missing, names=schema.names, bools=bools)
 
     def with_categories(self, features: Sequence[int]) -> Table:
         if features:
-            raise ColumnError("X is sparse, and its columns cannot be categories: give a dense table or a data frame")
+            raise ColumnError("columns of a sparse X cannot be categories: use a dense table or a data frame")
         return self
 
-    # Where something wants dense blocks
+    # Dense blocks
 
-    def runs(self, most: int) -> list[tuple[int, int]]:
-        return [(first, min(first + most, self.n_features)) for first in range(0, self.n_features, most)]
+    def feature_blocks(self, max_features: int) -> list[tuple[int, int]]:
+        return [(first, min(first + max_features, self.n_features)) for first in range(0, self.n_features, max_features)]
 
     def row_blocks(self) -> list[slice]:
         step = max(1, DENSE_BYTES // (8 * self.n_features))
@@ -127,33 +127,33 @@ class SparseTable(Table):
     # Without dense blocks
 
     def _columns_of(self, rows: np.ndarray | slice | None, execution: Execution) -> kernels.Lines:
-        """The columns of some rows."""
+        """Return the columns of the given rows (None for all)."""
         return (self.lines if rows is None else self._lines(self._csr[rows])).turned(execution.n_threads)
 
     def find_cuts(self, rows: np.ndarray | None, weight: np.ndarray | None, max_bins: np.ndarray, execution: Execution) -> list[np.ndarray]:
-        """The cut points of each feature, as of the dense table."""
+        """Return the cut points of each feature; the same as those of the dense table."""
         own = weight if weight is None or rows is None else np.ascontiguousarray(weight[rows])
         own = own if own is None else execution.gather(own)
         columns = self._columns_of(rows, execution) if execution.is_local else self._gather(rows, execution).turned(execution.n_threads)
         if execution.is_local and rows is None and self.n_rows <= SAMPLE_ROWS:
-            self._kept_columns = columns  # `bundle_features` needs them next
+            self._cached_columns = columns  # `bundle_features` needs them next
         return columns.find_cuts(own, max_bins.astype(np.int32), execution.n_threads)
 
     def _gather(self, rows: np.ndarray | None, execution: Execution) -> kernels.Lines:
-        """Some of the rows of all partitions."""
+        """Return the given rows of all partitions."""
         csr = self._csr if rows is None else self._csr[rows]
         lengths, parts = execution.gather(np.diff(csr.indptr)), (execution.gather(csr.data), execution.gather(csr.indices))
         begin = np.concatenate([[0], np.cumsum(lengths)])
         return self._lines(sparse.csr_array((*parts, begin), shape=(len(lengths), self.n_features)))
 
     def occupancy(self) -> np.ndarray:
-        """(n_features,): the share of rows that have an entry of each feature."""
+        """Return the fraction of rows with a stored entry of each feature, (n_features,)."""
         return np.bincount(self._csr.indices, minlength=self.n_features) / self.n_rows
 
-    def absent_bins(self, cuts: np.ndarray, begin: np.ndarray) -> np.ndarray:
-        """(n_features,) int32: the bins that entries which are not there fall in."""
+    def implicit_bins(self, cuts: np.ndarray, begin: np.ndarray) -> np.ndarray:
+        """Return the bin of entries that are not stored, for each feature, (n_features,) int32."""
         n_cuts = np.diff(begin)
-        if self.absent_missing:
+        if self.implicit_missing:
             return (n_cuts + 1).astype(np.int32)
         feature = np.repeat(np.arange(len(n_cuts)), n_cuts)
         return np.bincount(feature[cuts < 0], minlength=len(n_cuts)).astype(np.int32)
@@ -161,8 +161,8 @@ class SparseTable(Table):
     def bundle_features(
         self, features: np.ndarray, n_codes: np.ndarray, max_codes: int, n_open: int, execution: Execution
     ) -> list[np.ndarray]:
-        """Groups of features that no row (of a sample) has two of."""
-        columns, self._kept_columns = self._kept_columns, None
+        """Return bundles: groups of features of which no row of a sample has two entries."""
+        columns, self._cached_columns = self._cached_columns, None
         if columns is None:
             sample = None if self.n_rows <= SAMPLE_ROWS else slice(0, self.n_rows, -(-self.n_rows // SAMPLE_ROWS))
             columns = self._columns_of(sample, execution)
@@ -174,8 +174,8 @@ class SparseTable(Table):
         scorer.add_sparse(self.lines, first, last, out, execution.n_threads)
 
 
-def sparse_frame(frame: Any, names: Sequence[Name], absent: frozenset[float]) -> SparseTable | None:
-    """A pandas frame whose columns are all sparse, with one value that is not stored: zero, or missing. None for any other frame."""
+def sparse_frame(frame: Any, names: Sequence[Name], missing_values: frozenset[float]) -> SparseTable | None:
+    """Return a pandas frame as a sparse table if all columns are sparse, with the same fill value 0 or missing; else None."""
     if type(frame).__module__.partition(".")[0] != "pandas" or not all(hasattr(dtype, "fill_value") for dtype in frame.dtypes):
         return None
     columns = [series.array for _, series in frame.items()]
@@ -187,7 +187,7 @@ def sparse_frame(frame: Any, names: Sequence[Name], absent: frozenset[float]) ->
     rows = np.concatenate([column.sp_index.indices for column in columns])
     matrix = sparse.csc_array((np.concatenate([column.sp_values for column in columns]), rows, begin), shape=frame.shape)
     bools = [f for f, column in enumerate(columns) if column.sp_values.dtype.kind == "b"]
-    return SparseTable(check_sparse(matrix), missing, absent, names, bools)
+    return SparseTable(check_sparse(matrix), missing, missing_values, names, bools)
 
 
 def _readable(data: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Checks of SciPy's sparse formats. SciPy trusts index arrays, and its compiled functions read and write where they point."""
+"""Checks of the index arrays of SciPy sparse matrices, which the compiled functions of SciPy use without checks."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 
 
 def check_sparse(X: Any, name: str = "X") -> Any:
-    """Return a SciPy matrix or array whose indices are in range and whose arrays fit together; ValueError if they are not.
+    """Return a SciPy matrix or array after checking its index arrays. Raises ValueError if they are invalid.
 
-    To be called before anything walks it. Lists of lists and dictionaries are returned in another format, in which they can be checked.
+    The LIL and DOK formats are converted to CSR and COO.
     """
     try:
         return CHECKS[X.format](X)
@@ -23,11 +23,11 @@ def check_sparse(X: Any, name: str = "X") -> Any:
 
 
 class _Fault(Exception):
-    """What is wrong with a matrix."""
+    """Raised for an invalid matrix."""
 
 
 def _array(X: Any, name: str, n_axes: int, kinds: str = "") -> np.ndarray:
-    """An array of a matrix, by its name."""
+    """Return the array of a matrix with this name, after checking its type."""
     array = getattr(X, name, None)
     if not isinstance(array, np.ndarray) or array.ndim != n_axes:
         raise _Fault(f"`{name}` must be an array with {n_axes} axes")
@@ -37,7 +37,7 @@ def _array(X: Any, name: str, n_axes: int, kinds: str = "") -> np.ndarray:
 
 
 def _check_range(index: np.ndarray, n: int, name: str) -> None:
-    """All of [0, n), in one pass: as an unsigned number, a negative one is large."""
+    """Raise if an index is not in [0, n). In one pass: a negative number is large as an unsigned number."""
     plain = index if index.dtype.isnative else index.astype(np.int64)
     if len(plain) and plain.view(UNSIGNED[plain.itemsize]).max() >= n:
         at = int(np.argmax((plain < 0) | (plain >= n)))
@@ -45,7 +45,7 @@ def _check_range(index: np.ndarray, n: int, name: str) -> None:
 
 
 def _check_pointers(X: Any, n_lines: int, n_entries: int) -> int:
-    """Where rows (or columns) begin: ascending from 0. Returns how many entries there are."""
+    """Check `indptr`, which must ascend from 0. Return the number of entries."""
     pointers = _array(X, "indptr", 1, "iu")
     if len(pointers) != n_lines + 1:
         raise _Fault(f"`indptr` has {len(pointers)} entries, and must have {n_lines + 1}")
@@ -61,7 +61,7 @@ def _check_pointers(X: Any, n_lines: int, n_entries: int) -> int:
 
 
 def _check_compressed(X: Any, blocks: tuple[int, int] = (1, 1)) -> Any:
-    """Compressed rows (csr), columns (csc) or rows of blocks (bsr)."""
+    """Check the CSR, CSC or BSR format."""
     indices, n_values = _array(X, "indices", 1, "iu"), len(X.data)
     shape = X.shape if len(X.shape) == 2 else (1, *X.shape)
     if shape[0] % blocks[0] or shape[1] % blocks[1]:

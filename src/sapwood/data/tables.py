@@ -1,7 +1,6 @@
-"""Anything with rows, read as numbers.
+"""Tables: columns of numbers that are read in blocks.
 
-A `Table` gives two-dimensional blocks of itself that the kernels read directly, in the caller's own type where it can: no copy of the
-whole is made.
+A block is a two-dimensional array for the kernels, with the dtype of the user's table if possible: the whole table is never copied.
 """
 
 from __future__ import annotations
@@ -15,63 +14,64 @@ from sapwood.data.columns import NUMBER, Column, ColumnError, Kind, Name, Schema
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
 
-ROWS_AT_ONCE = 65536  # rows of a type the kernels do not read, converted at a time
-NAMES_LISTED = 20  # in an error
+ROWS_AT_ONCE = 65536  # rows that are converted at a time, if the kernels cannot read the dtype
+NAMES_LISTED = 20  # maximum number of names in an error message
 
 
 class Table:
-    """Rows and columns of numbers.
+    """Base class of tables.
 
     Attributes
     ----------
-    n_rows, n_features : int
-    schema : names and kinds of its features
+    n_rows : number of rows
+    n_features : number of features
+    schema : names and kinds of the features
     """
 
     n_rows: int
     n_features: int
-    is_sparse = False  # whether only some entries are stored: see SparseTable
+    is_sparse = False  # see SparseTable
 
     @property
     def schema(self) -> Schema:
         return Schema(self.n_features)
 
     def match(self, schema: Schema) -> Table:
-        """The features that a schema lists, in its order, and of its kinds: codes of a category are those of the schema's levels."""
-        raise TypeError(f"{type(self).__name__} does not say how it is matched")
+        """Return the table with the features of a schema, in its order and with its kinds and levels."""
+        raise TypeError(f"{type(self).__name__} must implement match(schema)")
 
     def with_categories(self, features: Sequence[int]) -> Table:
-        """The same with these features read as categories."""
-        raise TypeError(f"{type(self).__name__} does not say how its features become categories")
+        """Return the table with the given features as categories."""
+        raise TypeError(f"{type(self).__name__} must implement with_categories(features)")
 
-    def runs(self, most: int) -> list[tuple[int, int]]:
-        """Ranges of at most `most` features that lie side by side."""
-        raise TypeError(f"{type(self).__name__} does not say how its features lie")
+    def feature_blocks(self, max_features: int) -> list[tuple[int, int]]:
+        """Return ranges [first, last) of at most `max_features` contiguous features, which `read` can return together."""
+        raise TypeError(f"{type(self).__name__} must implement feature_blocks(max_features)")
 
     def read(self, rows: slice | np.ndarray, first: int, last: int) -> np.ndarray:
-        """Rows of the features [first, last), which lie side by side, as a 2-D array that the kernels read."""
-        raise TypeError(f"{type(self).__name__} does not say how it is read")
+        """Return rows of the contiguous features [first, last) as a 2-D array for the kernels."""
+        raise TypeError(f"{type(self).__name__} must implement read(rows, first, last)")
 
     @property
     def readable(self) -> bool:
-        """Whether the kernels read it as it is."""
+        """Whether the kernels can read the table without conversion."""
         return False
 
     def row_blocks(self) -> list[slice]:
-        """Slices of rows that `read` may convert at a time."""
+        """Return slices of rows that are read at a time."""
         step = max(1, self.n_rows) if self.readable else ROWS_AT_ONCE
         return [slice(start, min(start + step, self.n_rows)) for start in range(0, self.n_rows, step)]
 
     def view(self, first: int, last: int) -> np.ndarray | None:
-        """All rows of the features [first, last), if the kernels can read them without a copy."""
+        """Return all rows of the features [first, last) without a copy; None if that is not possible."""
         return None
 
     def column(self, feature: int) -> np.ndarray:
-        """(n_rows,) values of a feature, read block by block."""
+        """Return the values of a feature, (n_rows,), read in blocks."""
         return self.sample(None, feature, feature + 1)[:, 0]
 
     def sample(self, rows: np.ndarray | None, first: int, last: int) -> np.ndarray:
-        """Some of the rows, ascending, of the features [first, last), which lie side by side; None for all. Read block by block."""
+        """Return the given rows (ascending; None for all) of the contiguous features [first, last), read in blocks."""
         blocks = []
         for block in self.row_blocks():
             x = self.read(block, first, last)
@@ -89,12 +89,12 @@ class Table:
             scorer.add(self.dense(rows), first, last, out[rows], execution.n_threads)
 
     def dense(self, rows: slice) -> np.ndarray:
-        """Rows of all features as one 2-D array that the kernels read."""
-        runs = self.runs(self.n_features)
-        if len(runs) == 1:
+        """Return rows of all features as one 2-D array for the kernels."""
+        feature_blocks = self.feature_blocks(self.n_features)
+        if len(feature_blocks) == 1:
             return self.read(rows, 0, self.n_features)
         block = np.empty((rows.stop - rows.start, self.n_features))
-        for first, last in runs:
+        for first, last in feature_blocks:
             block[:, first:last] = self.read(rows, first, last)
         return block
 
@@ -111,18 +111,18 @@ def _is_readable(array: np.ndarray) -> bool:
 
 
 class ArrayTable(Table):
-    """A two-dimensional NumPy array of any numeric type and layout. `absent` are the values that mean missing, besides NaN."""
+    """Table of a two-dimensional NumPy array of any numeric dtype and layout. `missing_values` are treated as missing, as NaN is."""
 
     n_rows: int
     n_features: int
 
-    def __init__(self, array: np.ndarray, absent: frozenset[float] = frozenset()) -> None:
+    def __init__(self, array: np.ndarray, missing_values: frozenset[float] = frozenset()) -> None:
         if array.dtype.kind not in "biuf":
-            raise ValueError(f"X has dtype {array.dtype}, which is not a number: turn its values into numbers")
+            raise ValueError(f"X has dtype {array.dtype}, which is not numeric: convert it to numbers")
         self.array = array
         self.n_rows, self.n_features = array.shape
-        self._absent = list(absent)
-        self._readable = _is_readable(array) and not absent
+        self._missing_values = list(missing_values)
+        self._readable = _is_readable(array) and not missing_values
 
     @property
     def readable(self) -> bool:
@@ -133,8 +133,8 @@ class ArrayTable(Table):
         kinds = dict.fromkeys(range(self.n_features), Kind("bool")) if self.array.dtype.kind == "b" else {}
         return Schema(self.n_features, None, kinds)
 
-    def runs(self, most: int) -> list[tuple[int, int]]:
-        return [(first, min(first + most, self.n_features)) for first in range(0, self.n_features, most)]
+    def feature_blocks(self, max_features: int) -> list[tuple[int, int]]:
+        return [(first, min(first + max_features, self.n_features)) for first in range(0, self.n_features, max_features)]
 
     def score(self, scorer: kernels.Scorer, first: int, last: int, out: np.ndarray, execution: Execution) -> None:
         if self._readable:
@@ -147,7 +147,7 @@ class ArrayTable(Table):
         if self._readable:
             return block
         block = block.astype(np.float64)
-        for value in self._absent:
+        for value in self._missing_values:
             block[block == value] = np.nan
         return block
 
@@ -167,12 +167,12 @@ class ArrayTable(Table):
 
     def _as_frame(self) -> FrameTable:
         kind = Kind("bool") if self.array.dtype.kind == "b" else NUMBER
-        absent = frozenset(self._absent)
-        return FrameTable([Column(kind, column).without(absent) for column in self.array.T])
+        missing_values = frozenset(self._missing_values)
+        return FrameTable([Column(kind, column).without(missing_values) for column in self.array.T])
 
 
 class FrameTable(Table):
-    """A column after the other: those of a data frame, or of an array whose columns are not all numbers."""
+    """Table of separate columns: those of a data frame, or of an array of objects."""
 
     n_rows: int
     n_features: int
@@ -184,7 +184,7 @@ class FrameTable(Table):
 
     @cached_property
     def arrays(self) -> list[np.ndarray]:
-        """The columns as the kernels read them."""
+        """Columns for the kernels."""
         return [c.values if _is_readable(c.values) else c.values.astype(np.float64) for c in self.columns]
 
     @cached_property
@@ -192,7 +192,7 @@ class FrameTable(Table):
         kinds = {f: column.kind for f, column in enumerate(self.columns) if column.kind != NUMBER}
         return Schema(self.n_features, self.names, kinds)
 
-    def runs(self, most: int) -> list[tuple[int, int]]:
+    def feature_blocks(self, max_features: int) -> list[tuple[int, int]]:
         return [(feature, feature + 1) for feature in range(self.n_features)]
 
     def read(self, rows: slice | np.ndarray, first: int, last: int) -> np.ndarray:
@@ -213,13 +213,13 @@ class FrameTable(Table):
         chosen = set(features)
         for f in chosen:
             if self.columns[f].kind.name in ("datetime", "duration"):
-                raise ColumnError(f"Column {self.schema.name(f)} holds {self.columns[f].kind.describe()}, which cannot be a category")
+                raise ColumnError(f"Column {self.schema.name(f)} has kind {self.columns[f].kind.describe()}, which cannot be a category")
         columns = [column.as_category() if f in chosen else column for f, column in enumerate(self.columns)]
         return FrameTable(columns, self.names)
 
 
 def match_names(given: Sequence[Name], wanted: Sequence[Name]) -> list[int]:
-    """Where each wanted column is among the given ones. Those that are missing, or too many, are an error that lists them."""
+    """Return the position of each wanted column among the given ones. Raises ValueError that lists missing and unknown columns."""
     at = {name: i for i, name in enumerate(given)}
     extra, missing = sorted(set(given) - set(wanted), key=str), sorted(set(wanted) - set(given), key=str)
     if extra or missing:

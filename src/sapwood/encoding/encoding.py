@@ -190,7 +190,7 @@ def _check(lookup: Lookup, n_bins: int) -> None:
 
 
 class EncodedTable(Table):
-    """Table of the features of an encoding. Encoded features are computed when they are read."""
+    """Table of the features of an encoding. EncodedFeature features are computed when they are read."""
 
     table: Table
     encoding: Encoding
@@ -202,9 +202,9 @@ class EncodedTable(Table):
         self.table, self.encoding, self.given = table, encoding, given
         self.n_rows, self.n_features = table.n_rows, encoding.n_features
 
-    def runs(self, most: int) -> list[tuple[int, int]]:
+    def feature_blocks(self, max_features: int) -> list[tuple[int, int]]:
         out = []
-        for first, last in self.table.runs(most):
+        for first, last in self.table.feature_blocks(max_features):
             begin = first
             for f in range(first, last):
                 if f in self.encoding.lookups:

@@ -41,7 +41,7 @@ def _united(table: Table, execution: Execution) -> Table:
 
 def missing_settings(p: CommonParameters) -> dict[str, Any]:
     """Parameters of missing values, as a schema keeps them."""
-    return {"absent": resolve.missing_values(p.missing), "sparse_missing": p.sparse_absent == "missing"}
+    return {"missing_values": resolve.missing_values(p.missing), "sparse_missing": p.sparse_absent == "missing"}
 
 
 def column_attributes(schema: Schema) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def read_text(text: str, classes: Any = None) -> Any:
     values = _by_value(text, levels)
     schema = make_schema(n_columns, None if names == [f"Column_{c}" for c in range(n_columns)] else names, values)
     if zero:
-        schema = replace(schema, absent=frozenset([0.0]))
+        schema = replace(schema, missing_values=frozenset([0.0]))
     loss = loss_name(link, n_outputs, what == "classifier", wanted)
     made = build_model(built, schema, np.zeros(n_outputs), loss, link)
     parameters: dict[str, Any] = {"missing": 0.0} if zero else {}

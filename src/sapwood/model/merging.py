@@ -66,7 +66,7 @@ def _refuse_others(models: Sequence[Model]) -> None:
             own, other = getattr(first, what), getattr(model, what)
             if own != other:
                 raise ValueError(f"models cannot be merged: {what} is {own!r} in the first, but {other!r} in number {i}")
-        for what, parameter in (("absent", "missing"), ("sparse_missing", "sparse_absent")):
+        for what, parameter in (("missing_values", "missing"), ("sparse_missing", "sparse_absent")):
             if getattr(first.schema, what) != getattr(model.schema, what):
                 raise ValueError(f"models cannot be merged: {parameter} was another for number {i} than for the first")
         if model.leaf_model is not first.leaf_model:

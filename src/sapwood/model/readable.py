@@ -31,7 +31,7 @@ def to_json(model: Model, indent: int | None = None) -> str:
         "n_rounds_used": model.n_rounds_used,
         "leaves_hold": model.leaf_model.summary(bool(model.shared)),
         "columns": [_column(model, c) for c in range(model.encoding.n_columns)],
-        "missing_values": [as_plain(value) for value in sorted(model.schema.absent, key=str)],
+        "missing_values": [as_plain(value) for value in sorted(model.schema.missing_values, key=str)],
         "absent_entries_are_missing": model.schema.sparse_missing,
         "features": features,
         "rounds": [trees[first : first + k] for first in range(0, len(trees), k)],

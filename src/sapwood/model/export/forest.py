@@ -32,7 +32,7 @@ class Forest:
         self.shared: int = model.shared
         self.schema: Schema = model.schema
         self.absent: list[float] = sorted(
-            float(value) for value in model.schema.absent if not isinstance(value, str)
+            float(value) for value in model.schema.missing_values if not isinstance(value, str)
         )  # they mean missing, too
 
     @property
