@@ -25,33 +25,33 @@ def thin(rng, n_rows, n_features, density=0.05):
 
 
 class TestChoose:
-    def test_numbers_have_columns_of_their_own(self):
+    def test_numbers_have_their_own_columns(self):
         _, _, storage = choose(np.random.default_rng(0).normal(size=(3_000, 5)))
         assert storage.is_plain
         assert storage.native is None
         assert storage.column.tolist() == [0, 1, 2, 3, 4]
 
-    def test_small_tables_are_left_alone(self):
+    def test_small_tables_are_not_bundled(self):
         assert choose(one_hot(np.random.default_rng(0), 500, 5))[2].is_plain
 
-    def test_one_hot_columns_share_one(self):
+    def test_one_hot_columns_are_bundled(self):
         rng = np.random.default_rng(1)
         _, _, storage = choose(np.column_stack([rng.normal(size=3_000), one_hot(rng, 3_000, 9), rng.normal(size=3_000)]))
         assert storage.column.tolist() == [0, *[1] * 9, 2]
         assert storage.default_bin.tolist() == [NO_DEFAULT, *[0] * 9, NO_DEFAULT]
 
-    def test_columns_that_clash_do_not(self):
+    def test_overlapping_columns_are_not_bundled(self):
         rng = np.random.default_rng(2)
         _, _, storage = choose(np.column_stack([one_hot(rng, 3_000, 5), one_hot(rng, 3_000, 7)]))
         assert [len(set(storage.column[part])) for part in (slice(5), slice(5, 12))] == [1, 1]
         assert storage.n_columns == 2
 
-    def test_many_thin_features_lie_beside_the_rows(self):
+    def test_many_sparse_features_are_in_row_lists(self):
         rng = np.random.default_rng(3)
         _, _, storage = choose(np.column_stack([rng.normal(size=(3_000, 2)), thin(rng, 3_000, 20)]))
         assert storage.column.tolist() == [0, 1, *[ROW_LIST] * 20]
 
-    def test_a_few_do_not(self):
+    def test_a_few_sparse_features_are_not(self):
         rng = np.random.default_rng(4)
         assert choose(np.column_stack([rng.normal(size=(3_000, 2)), thin(rng, 3_000, 3)]))[2].is_plain
 
@@ -61,7 +61,7 @@ class TestChoose:
         assert 1 < storage.n_columns <= 3
         make_grower(Pages.build(table, binning, SERIAL, columns=storage), 0, SERIAL)
 
-    def test_missing_may_be_the_common_bin(self):
+    def test_missing_may_be_the_default_bin(self):
         rng = np.random.default_rng(6)
         x = thin(rng, 3_000, 12)
         x[x == 0] = np.nan
@@ -70,10 +70,10 @@ class TestChoose:
 
 
 class TestBuild:
-    """What a page holds is what a plain one holds."""
+    """A page has the same bins as a page without bundles."""
 
     def decode(self, pages):
-        """(n_rows, n_features) bins of one page."""
+        """Bins of one page, (n_rows, n_features)."""
         (page,), storage = pages.pages, pages.layout.columns
         flat = np.concatenate([group[:, : pages.layout.width] for group in page.codes], axis=1) if len(page.codes) else None
         bins = np.zeros((pages.n_rows, len(storage.column)), dtype=int)
@@ -106,7 +106,7 @@ class TestBuild:
         np.testing.assert_array_equal(stored.layout.missing, plain.layout.missing)
 
     @pytest.mark.parametrize("with_thin", [False, True])
-    def test_a_clash_that_the_sample_did_not_show(self, with_thin, monkeypatch):
+    def test_an_overlap_outside_the_sample(self, with_thin, monkeypatch):
         monkeypatch.setattr(module, "EXCLUSION_ROWS", 1_000)
         rng = np.random.default_rng(8)
         x = np.column_stack([rng.normal(size=9_000), one_hot(rng, 9_000, 5), thin(rng, 9_000, 12 if with_thin else 0)])

@@ -1,4 +1,4 @@
-"""Columns: canonical levels, codes against fitted levels, schemas as data."""
+"""Columns: levels, codes of fitted levels, schemas as JSON."""
 
 import json
 
@@ -11,19 +11,19 @@ from sapwood.data.tables import ArrayTable, FrameTable
 
 
 def category(*values):
-    """A category column of these values, None for missing."""
+    """Categorical column of these values; None is missing."""
     found = list(dict.fromkeys(value for value in values if value is not None))
     return Column.of_levels(np.array([-1 if value is None else found.index(value) for value in values]), found)
 
 
-def test_levels_are_sorted_and_only_those_that_rows_have():
+def test_levels_are_sorted_and_unused_levels_are_dropped():
     column = Column.of_levels(np.array([2, 0, -1, 2]), ["b", "unused", "a"])
     assert column.kind == Kind("category", ("a", "b"))
     assert_array_equal(column.values, [0, 1, -1, 0])
     assert column.values.dtype == np.int32
 
 
-def test_a_type_with_an_order_keeps_it_and_all_its_levels():
+def test_an_ordered_type_keeps_its_order_and_all_levels():
     column = Column.of_levels(np.array([2, 0, -1]), ["low", "middle", "high"], ordered=True)
     assert column.kind == Kind("category", ("low", "middle", "high"), ordered=True)
     assert_array_equal(column.values, [2, 0, -1])
@@ -69,24 +69,24 @@ def test_numbers_are_read_as_a_category_of_numbers():
         (Kind("datetime", zone="UTC"), Column(Kind("datetime"), np.ones(2))),
     ],
 )
-def test_another_kind_than_in_the_fit_is_an_error(then, now):
+def test_another_kind_than_in_the_fit_raises(then, now):
     with pytest.raises(ColumnError, match=r"Column 'paint' h(eld|ad) .* when the model was fitted; now it h"):
         now.match(then, "'paint'")
 
 
 @pytest.mark.parametrize("kind", [NUMBER, Kind("datetime"), category("a", "b").kind, Kind("bool")])
-def test_a_column_of_nothing_can_be_any_kind(kind):
+def test_a_missing_column_can_have_any_kind(kind):
     matched = Column(NUMBER, np.full(3, np.nan)).match(kind, "'paint'")
     assert matched.is_missing
 
 
-def test_bools_and_numbers_stand_in_for_each_other():
+def test_bools_and_numbers_are_interchangeable():
     flags = Column(Kind("bool"), np.array([True, False]))
     assert_array_equal(flags.match(NUMBER, "'flag'").values, [1, 0])
     assert_array_equal(Column(NUMBER, np.array([1.0, 0.0])).match(Kind("bool"), "'flag'").values, [1, 0])
 
 
-def test_values_that_mean_missing():
+def test_missing_values():
     assert_array_equal(Column(NUMBER, np.array([1, -999, 3])).without(frozenset([-999, "?"])).values, [1, np.nan, 3])
     column = category("b", "?", "a").without(frozenset([-999, "?"]))
     assert column.kind.levels == ("a", "b")
@@ -112,7 +112,7 @@ SCHEMA = Schema(4, ("a", 2, "ü", "d"), {1: Kind("category", (0, 2.5, "x", True)
 
 
 @pytest.mark.parametrize("schema", [SCHEMA, Schema(3)])
-def test_a_schema_is_plain_data(schema):
+def test_a_schema_as_json(schema):
     assert Schema.from_json(json.loads(json.dumps(schema.to_json())), schema.n_features) == schema
 
 
@@ -133,6 +133,6 @@ def test_a_schema_is_plain_data(schema):
         {"names": None, "kinds": {"0": {"kind": "datetime", "zone": 3}}},
     ],
 )
-def test_a_broken_schema_is_refused(broken):
+def test_an_invalid_schema_raises(broken):
     with pytest.raises(ValueError, match=r"\w"):
         Schema.from_json(broken, 2)

@@ -1,4 +1,4 @@
-"""Fingerprints: the same for the same data, however it comes; another for other data, and a word for what differs."""
+"""Fingerprints: the same for the same data in any form; different for other data, with a description of the difference."""
 
 import numpy as np
 import pandas as pd
@@ -83,7 +83,7 @@ def test_every_value_counts(row):
 
 
 def test_bits_at_either_end_count():
-    """Small whole numbers differ in their highest bits alone; signs in one."""
+    """Small integers differ only in their highest bits; signs in one bit."""
     x = RNG.integers(0, 2, size=(64, 50)).astype(np.float64)
     assert len({of(x[:, [k]]).digest for k in range(50)}) == 50
     signs = np.where(x > 0, 1.0, -1.0)
@@ -94,7 +94,7 @@ def test_the_order_of_rows_counts():
     assert of(X).difference(of(X[::-1].copy())) is not None
 
 
-def test_differences_are_named():
+def test_differences_are_described():
     whole = of(X, y=Y, sample_weight=None)
     assert whole.difference(of(X, y=Y)) is None
     assert whole.difference(of(X, y=Y + 1)) == "the values of y differ"
@@ -108,7 +108,7 @@ def test_differences_are_named():
     assert frame.difference(levels) == "the values of column 'word' differ"  # the codes are the same
 
 
-def test_as_plain_data_and_back():
+def test_json_round_trip():
     whole = of(X, y=Y)
     assert Fingerprint.from_json(whole.to_json()) == whole
     assert len(whole.digest) == 64

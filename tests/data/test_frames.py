@@ -1,4 +1,4 @@
-"""The frame matrix: every kind of frame with every kind of column is read as the same table, or refused by name."""
+"""Every kind of data frame with every kind of column is read as the same table, or raises."""
 
 import datetime
 from decimal import Decimal
@@ -26,7 +26,7 @@ UTC = datetime.UTC
 
 
 class Stream:
-    """Speaks nothing but Arrow's PyCapsule stream."""
+    """Object that supports only the Arrow stream interface."""
 
     def __init__(self, table):
         self.table = table
@@ -60,7 +60,7 @@ FRAMES = {
 
 
 def column(values, type=None):
-    """An Arrow column in two chunks with every fifth value missing."""
+    """Arrow column in two chunks, with every fifth value missing."""
     values = [None if absent else value for value, absent in zip(values, ABSENT, strict=True)]
     return pa.chunked_array([pa.array(values[:25], type), pa.array(values[25:], type)])
 
@@ -105,7 +105,7 @@ def read(kind, arrow):
 
 @pytest.mark.parametrize("what", COLUMNS)
 @pytest.mark.parametrize("kind", FRAMES)
-def test_every_column_is_read_alike_in_every_frame(kind, what):
+def test_every_column_is_read_the_same_from_every_frame(kind, what):
     arrow, expected = COLUMNS[what]
     table = read(kind, pa.table({"other": Y, what: arrow}))
     if what == "ordered" and kind in ("duckdb", "numpy objects"):  # they do not know of an order
@@ -142,12 +142,12 @@ def test_every_frame_gives_the_same_bytes_of_model(kind, what):
 
 @pytest.mark.parametrize("what", REFUSED)
 @pytest.mark.parametrize("kind", FRAMES)
-def test_what_cannot_be_read_is_named(kind, what):
+def test_columns_that_cannot_be_read_raise(kind, what):
     with pytest.raises(ColumnError, match=f"Column ('{what}'|1) has dtype .*which is not a number"):
         read(kind, pa.table({"other": Y, what: REFUSED[what]}))
 
 
-def test_values_that_mean_missing():
+def test_missing_values():
     frame = pl.DataFrame({"age": np.where(TEN > 6, -999, TEN), "size": TEN / 7})
     numbers = frame.with_columns(pl.when(pl.col("age") >= 0).then(pl.col("age")))
     fitted = BoostingRegressor(max_iter=3, min_samples_leaf=3, missing=-999).fit(frame, Y)
@@ -161,7 +161,7 @@ def test_values_that_mean_missing():
     assert_array_equal(by_array.predict(frame.to_numpy()), expected.predict(frame))
 
 
-def test_names_that_are_no_text():
+def test_names_that_are_not_strings():
     frame = pd.DataFrame({0: TEN, "a": Y[::-1], (1, "b"): ABSENT})
     fitted = BoostingRegressor(max_iter=3, min_samples_leaf=3).fit(frame, Y)
     assert fitted.model_.schema.names == (0, "a", "(1, 'b')")
@@ -178,12 +178,12 @@ def test_microseconds_whatever_the_unit():
     assert_array_equal(seconds[1:], nanoseconds[1:])
 
 
-def test_times_with_and_without_a_zone_do_not_mix():
+def test_datetimes_with_and_without_a_zone_raise():
     table = np.array([[START], [START.replace(tzinfo=UTC)]], dtype=object)
     with pytest.raises(ColumnError, match="Column 0 mixes datetimes with and without a time zone"):
         array_table(table)
 
 
-def test_mixed_objects_are_named():
+def test_mixed_objects_raise():
     with pytest.raises(ColumnError, match="Column 'mixed' has dtype object and holds int and str"):
         frame_table(open_frame(pd.DataFrame({"mixed": [1, "a"]})))

@@ -12,7 +12,7 @@ from tests.reference import binning as twin
 
 
 def make(n_rows, n_features, seed=0, n_threads=1):
-    """A table with missing values in every third feature, its pages, and the bins they should hold."""
+    """Table with missing values in every third feature, its pages, and the expected bins."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(n_rows, n_features)).round(1)
     x[:, ::3][rng.random(x[:, ::3].shape) < 0.1] = np.nan
@@ -24,7 +24,7 @@ def make(n_rows, n_features, seed=0, n_threads=1):
 
 
 def bins_of(pages):
-    """The bins of all pages, (n_rows, n_features)."""
+    """Bins of all pages, (n_rows, n_features)."""
     whole = np.concatenate([page.codes for page in pages.pages], axis=1)
     return np.concatenate([group[:, : pages.layout.width] for group in whole], axis=1)[:, : pages.binning.n_features]
 
@@ -41,7 +41,7 @@ class TestBuild:
         assert pages.n_rows == 90
 
     @shapes
-    def test_rows_never_straddle_a_cache_line(self, n_features):
+    def test_rows_are_within_a_cache_line(self, n_features):
         page = make(50, n_features)[1].pages[0].codes
         stride = page.shape[2]
         assert page.ctypes.data % 64 == 0
@@ -56,13 +56,13 @@ class TestBuild:
         assert not page[-1, :, n_features - (len(page) - 1) * pages.layout.width : pages.layout.width].any()
 
     @pytest.mark.parametrize("dtype", [np.float16, ">f8", np.longdouble])
-    def test_types_that_are_converted_on_the_way(self, dtype):
+    def test_types_that_are_converted(self, dtype):
         x, pages, _ = make(70, 5)
         again = Pages.build(ArrayTable(x.astype(dtype).astype(np.float64)), pages.binning, SERIAL)
         converted = Pages.build(ArrayTable(x.astype(dtype)), pages.binning, SERIAL)
         np.testing.assert_array_equal(bins_of(converted), bins_of(again))
 
-    def test_values_never_seen_fall_in_bins_too(self):
+    def test_unseen_values_have_bins(self):
         _, pages, _ = make(80, 3)
         new = np.array([[np.inf, -np.inf, 0.0], [np.nan, np.nan, np.nan], [1e300, -1e300, 7.7]])
         built = bins_of(Pages.build(ArrayTable(new), pages.binning, SERIAL))
@@ -88,14 +88,14 @@ class TestSelectionsAndPages:
 
     @shapes
     @pytest.mark.parametrize("page_rows", [1, 13, 90, 200])
-    def test_pages_of_so_many_rows(self, n_features, page_rows):
+    def test_page_rows(self, n_features, page_rows):
         x, pages, bins = make(90, n_features)
         several = Pages.build(ArrayTable(x), pages.binning, SERIAL, page_rows=page_rows)
         assert [page.first_row for page in several.pages] == list(range(0, 90, page_rows))
         np.testing.assert_array_equal(bins_of(several), bins)
 
     @shapes
-    def test_a_selection_of_the_rows(self, n_features):
+    def test_selected_rows(self, n_features):
         x, pages, bins = make(90, n_features)
         for rows in (np.flatnonzero(np.random.default_rng(1).random(90) < 0.4), np.arange(90), np.array([89]), np.empty(0, dtype=int)):
             taken = Pages.build(ArrayTable(x), pages.binning, SERIAL, rows)
@@ -107,7 +107,7 @@ class TestSelectionsAndPages:
 
 
 class TestWorkspace:
-    """Pages as a growing tree sees them."""
+    """Pages in a grower."""
 
     def root(self, grower, n_rows):
         gradient = np.random.default_rng(2).integers(-1000, 1000, n_rows).astype(np.int32)

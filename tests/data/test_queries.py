@@ -4,7 +4,7 @@ import pytest
 from sapwood.data.queries import Queries
 
 
-def test_group_and_qid_say_the_same():
+def test_group_and_qid_give_the_same_queries():
     by_group = Queries.of([2, 1, 3], None, 6)
     by_qid = Queries.of(None, [7, 7, 3, 9, 9, 9], 6)
     np.testing.assert_array_equal(by_group.begin, by_qid.begin)
@@ -12,17 +12,17 @@ def test_group_and_qid_say_the_same():
     assert by_group.n_queries == 3
 
 
-def test_ids_may_be_words_and_in_any_order():
+def test_ids_may_be_strings_in_any_order():
     np.testing.assert_array_equal(Queries.from_qid(["b", "b", "a", "c"], 4).sizes, [2, 1, 1])
 
 
-def test_rows_of_some():
+def test_rows_of_some_queries():
     queries = Queries.from_group([2, 1, 3], 6)
     np.testing.assert_array_equal(queries.rows(np.array([0, 2])), [0, 1, 3, 4, 5])
     assert len(queries.rows(np.array([], dtype=int))) == 0
 
 
-def test_take_forgets_queries_without_rows():
+def test_take_drops_queries_without_rows():
     np.testing.assert_array_equal(Queries.from_group([2, 1, 3], 6).take(np.array([0, 4, 5])).begin, [0, 1, 3])
 
 
@@ -54,7 +54,7 @@ def test_without_queries_all_rows_are_one():
         (None, [0, 0, np.nan, 1], "qid contains NaN: the first in row 2"),
     ],
 )
-def test_what_cannot_be(group, qid, message):
+def test_invalid_queries_raise(group, qid, message):
     with pytest.raises(ValueError) as error:
         Queries.of(group, qid, 4)
     assert message in str(error.value)

@@ -1,4 +1,4 @@
-"""One reader for estimators and models: frames are opened once, names are checked as scikit-learn does."""
+"""Reading of tables: frames are opened once, names are checked as in scikit-learn."""
 
 import warnings
 
@@ -21,7 +21,7 @@ Y = FRAME["a"].to_numpy() + FRAME["b"].to_numpy()
 class TestFramesAreOpenedOnce:
     @pytest.fixture
     def opened(self, monkeypatch):
-        """Tables that were opened, in order."""
+        """Opened tables, in order."""
         seen, open_frame = [], reading.open_frame
         monkeypatch.setattr(reading, "open_frame", lambda X: seen.append(X) or open_frame(X))
         return seen
@@ -78,7 +78,7 @@ class TestNames:
                 read_table(self.array, self.named)
                 read_table(self.frame, self.nameless)
 
-    def test_names_go_before_positions(self):
+    def test_names_have_priority_over_positions(self):
         table = read_table(self.frame[["b", "a"]], self.named, "Name")
         np.testing.assert_array_equal(table.dense(slice(0, table.n_rows)), self.array)
 

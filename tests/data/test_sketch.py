@@ -8,13 +8,13 @@ from sapwood.data.sketch import QuantileSketch
 SHARES = np.linspace(0.01, 1.0, 37)
 
 
-def off_by(values, weights, found, shares):
-    """How far each answer is from the share it was asked for, as a share of the weight: 0 where its own weight spans it."""
+def rank_error(values, weights, found, fractions):
+    """Distance of the rank of each quantile from its fraction, as a fraction of the weight; 0 within the weight of its value."""
     order = np.argsort(values)
     values, upto = values[order], np.cumsum(weights[order]) / weights.sum()
     below = np.array([upto[np.searchsorted(values, v, "left") - 1] if v > values[0] else 0.0 for v in found])
     at = np.array([upto[np.searchsorted(values, v, "right") - 1] for v in found])
-    return np.maximum(np.maximum(below - shares, shares - at), 0)
+    return np.maximum(np.maximum(below - fractions, fractions - at), 0)
 
 
 @settings(max_examples=60, deadline=None)
@@ -25,7 +25,7 @@ def off_by(values, weights, found, shares):
     size=st.integers(2, 100),
     n_values=st.sampled_from([3, 50, 10**9]),
 )
-def test_quantiles_keep_to_the_bound(seed, n_blocks, block, size, n_values):
+def test_quantiles_are_within_the_error_bound(seed, n_blocks, block, size, n_values):
     rng = np.random.default_rng(seed)
     values = rng.integers(0, n_values, n_blocks * block).astype(float)
     weights = rng.exponential(size=len(values)) ** 2 + 1e-9
@@ -34,10 +34,10 @@ def test_quantiles_keep_to_the_bound(seed, n_blocks, block, size, n_values):
         sketch.add(values[part], weights[part])
     assert sketch.weight == pytest.approx(weights.sum())
     assert sketch.error <= np.ceil(np.log2(n_blocks) + 1) / size
-    assert off_by(values, weights, sketch.quantiles(SHARES), SHARES).max() <= sketch.error + 1e-9
+    assert rank_error(values, weights, sketch.quantiles(SHARES), SHARES).max() <= sketch.error + 1e-9
 
 
-def test_merged_sketches_keep_to_the_bound():
+def test_merged_sketches_are_within_the_error_bound():
     rng = np.random.default_rng(0)
     values, weights = rng.normal(size=60_000), rng.random(60_000)
     sketches = []
@@ -50,7 +50,7 @@ def test_merged_sketches_keep_to_the_bound():
     for sketch in sketches:
         whole.merge(sketch)
     assert 0 < whole.error < 0.05
-    assert off_by(values, weights, whole.quantiles(SHARES), SHARES).max() <= whole.error
+    assert rank_error(values, weights, whole.quantiles(SHARES), SHARES).max() <= whole.error
 
 
 def test_exact_while_nothing_is_dropped():
@@ -62,15 +62,15 @@ def test_exact_while_nothing_is_dropped():
     assert sketch.cut_points(255).tolist() == [1.5, 2.5]
 
 
-def test_cut_points_are_quantiles_where_values_are_many():
+def test_cut_points_of_many_values_are_quantiles():
     values = np.random.default_rng(1).normal(size=50_000)
     sketch = QuantileSketch(1_000)
     for part in np.array_split(values, 10):
         sketch.add(part)
     cuts = sketch.cut_points(64)
     assert len(cuts) == 63
-    shares = np.bincount(np.searchsorted(cuts, values), minlength=64) / len(values)
-    assert np.abs(shares - 1 / 64).max() <= 2 * sketch.error + 1e-4
+    fractions = np.bincount(np.searchsorted(cuts, values), minlength=64) / len(values)
+    assert np.abs(fractions - 1 / 64).max() <= 2 * sketch.error + 1e-4
 
 
 def test_errors():

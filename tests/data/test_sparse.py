@@ -1,4 +1,4 @@
-"""Sparse tables: the same bytes of model, and the same predictions, as their dense copies, in every format."""
+"""Sparse tables give the same models and predictions as their dense copies, in every format."""
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from sapwood.runtime.execution import SERIAL, Execution
 
 
 def table(n_rows, n_features, density, seed=0, values="few"):
-    """A CSR array and its dense copies: with zeros, and with missing values, for what is not there."""
+    """CSR array and its dense copies, in which entries that are not stored are 0, and missing."""
     rng = np.random.default_rng(seed)
     there = rng.random((n_rows, n_features)) < density * np.linspace(0.5, 1.5, n_features)
     data = {"few": rng.integers(-2, 4, there.sum()), "one": np.ones(there.sum()), "many": rng.normal(size=there.sum())}[values]
@@ -56,11 +56,11 @@ def test_the_same_bytes_and_predictions_as_dense(shape, absent):
 
 
 class TestFrames:
-    """pandas frames of sparse columns stay sparse."""
+    """pandas frames with sparse columns stay sparse."""
 
     @pytest.fixture
     def frames(self):
-        """With zeros not stored, with missing values not stored, and their dense copies."""
+        """Frames that do not store zeros, frames that do not store missing values, and their dense copies."""
         matrix, with_zeros, with_missing = table(*SHAPES["lists"])
         names = [f"word {f}" for f in range(matrix.shape[1])]
         zeros, missing = (pd.DataFrame(dense, columns=names) for dense in (with_zeros, with_missing))
@@ -87,7 +87,7 @@ class TestFrames:
         with pytest.raises(ValueError, match="yet now missing:\n- word 3"):
             fitted.predict(kept.drop(columns="word 3"))
 
-    def test_values_that_mean_missing(self, frames):
+    def test_missing_values(self, frames):
         kept, dense = frames["zero"]
         y = np.arange(len(dense)) % 7
         assert fit(kept, y, missing=2).model_.to_bytes() == fit(dense, y, missing=2).model_.to_bytes()
@@ -151,7 +151,7 @@ def test_threads_leave_no_trace(n_jobs):
     ],
     ids=str,
 )
-def test_whatever_else_is_asked(parameters):
+def test_other_methods(parameters):
     matrix, dense, _ = table(*SHAPES["lists"])
     y = dense[:, 0] + dense[:, 1] + np.random.default_rng(1).normal(size=len(dense))
     fitted, expected = fit(matrix, y, **parameters), fit(dense, y, **parameters)
@@ -182,7 +182,7 @@ def test_several_classes():
     assert_array_equal(fitted.predict_proba(matrix), fitted.predict_proba(dense))
 
 
-def test_exclusive_features_share_a_column_and_a_clash_that_no_sample_shows_is_found(monkeypatch):
+def test_exclusive_features_are_bundled_and_an_overlap_outside_the_sample_is_found(monkeypatch):
     matrix, dense, _ = table(3000, 30, 0.02, values="one")
     eye = sparse.csr_array(np.eye(30)[np.random.default_rng(0).integers(0, 30, 3000)])
     one_hot = SparseTable(eye)
@@ -243,14 +243,14 @@ def test_cut_points_are_those_of_the_dense_table():
         ([0], [0, 1, 2], "do not fit"),
     ],
 )
-def test_broken_lines_are_refused(across, begin, message):
+def test_invalid_lines_raise(across, begin, message):
     with pytest.raises(ValueError, match=message):
         kernels.Lines(np.ones(2), np.array(across, dtype=np.int32), np.array(begin, dtype=np.int64), 3, False, 1)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64])
 @pytest.mark.parametrize(("n_rows", "n_features", "density"), [(1, 1, 1.0), (37, 5, 0.6), (900, 40, 0.2), (3, 500, 0.01), (50, 7, 0.0)])
-def test_rows_turn_into_columns_and_back(n_rows, n_features, density, dtype):
+def test_transpose(n_rows, n_features, density, dtype):
     rng = np.random.default_rng(n_rows)
     dense = (rng.integers(1, 100, (n_rows, n_features)) * (rng.random((n_rows, n_features)) < density)).astype(dtype)
     rows = sparse.csr_array(dense)

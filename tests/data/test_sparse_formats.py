@@ -1,4 +1,4 @@
-"""Damaged sparse matrices are refused before anything walks them."""
+"""Damaged sparse matrices raise an error before they are used."""
 
 import numpy as np
 import pandas as pd
@@ -124,7 +124,7 @@ def make(form, kind="array"):
 
 
 @pytest.mark.parametrize(("form", "kind", "damage", "message"), CASES)
-def test_damage_is_refused(model, form, kind, damage, message):
+def test_damaged_matrices_raise(model, form, kind, damage, message):
     X = make(form, kind)
     damage(X)
     for call in (model.predict, model.explain, model.apply, lambda X: BoostingRegressor(max_iter=1).fit(X, Y)):
@@ -139,7 +139,7 @@ def test_every_format_has_a_check():
 @pytest.mark.parametrize("form", CHECKS)
 @pytest.mark.parametrize("kind", ["matrix", "array"])
 @pytest.mark.parametrize("index", [np.int32, np.int64])
-def test_sound_ones_pass(model, form, kind, index):
+def test_valid_matrices_pass(model, form, kind, index):
     X = make(form, kind)
     for name in ("indices", "indptr", "offsets"):
         if hasattr(X, name):
@@ -147,7 +147,7 @@ def test_sound_ones_pass(model, form, kind, index):
     np.testing.assert_array_equal(model.predict(X), model.predict(DENSE))
 
 
-def test_unusual_but_sound(model):
+def test_unusual_but_valid(model):
     expected = model.predict(DENSE)
     spare = make("csr")
     spare.indices, spare.data = np.append(spare.indices, [HUGE, -1]).astype(np.int32), np.append(spare.data, [1.0, 1.0])  # beyond the last
@@ -164,8 +164,8 @@ def test_unusual_but_sound(model):
     np.testing.assert_array_equal(check_sparse(sparse.csr_array((0, 3))).toarray(), np.zeros((0, 3)))
 
 
-def test_order_that_is_not_what_it_says(model):
-    """SciPy remembers that indices were sorted; they may have changed since."""
+def test_a_wrong_sorted_flag(model):
+    """The sorted flag of SciPy may be outdated."""
     X = make("csr")
     assert X.has_canonical_format
     first, last = X.indptr[0], X.indptr[1]

@@ -1,4 +1,4 @@
-"""Calendar parts against Python's own calendar, and in estimators."""
+"""Calendar parts compared with Python's datetime, and in estimators."""
 
 import datetime
 from zoneinfo import ZoneInfo
@@ -47,7 +47,7 @@ def microseconds(moment):
 
 class TestParts:
     @pytest.mark.parametrize("zone", [None, "UTC", "Europe/Berlin", "America/St_Johns", "Australia/Lord_Howe", "Asia/Kathmandu"])
-    def test_as_clocks_show_it(self, zone):
+    def test_parts_of_local_time(self, zone):
         assert set(EXPECTED) == set(PARTS)
         ends = [microseconds(datetime.datetime(year, 1, 1, tzinfo=UTC)) for year in (1901, 2100)]
         moments = RNG.integers(*ends, 300)
@@ -64,7 +64,7 @@ class TestParts:
             found = CalendarPart(0, part, zone).read(np.append(moments.astype(float), np.nan))
             assert_array_equal(found, [*map(of, clocks), np.nan])
 
-    def test_zones_that_are_a_distance(self):
+    def test_zones_with_a_fixed_offset(self):
         moments = np.array([0.0])
         for zone, hour in (("+02:30", 2), ("-01:00", 23), ("UTC+05:00", 5)):
             assert CalendarPart(0, "hour", zone).read(moments)[0] == hour
@@ -73,7 +73,7 @@ class TestParts:
 
 
 def frames(zone=None):
-    """The same table in several libraries: moments of local time, as it stands or in a zone."""
+    """The same table in several libraries: datetimes with or without a time zone."""
     moments = MOMENTS if zone is None else [None if t is None else t.replace(tzinfo=ZoneInfo(zone)) for t in MOMENTS]
     arrow = pa.table({"other": OTHER, "when": pa.array(moments, pa.timestamp("us", zone))})
     return {
@@ -99,12 +99,12 @@ class TestEstimators:
             assert model.model_.to_bytes() == expected, name
             assert_array_equal(model.predict(tables[name]), fitted["pyarrow"].predict(tables["pyarrow"]))
 
-    def test_what_clocks_show_is_learned(self):
+    def test_parts_of_local_time_are_learned(self):
         table = frames("Europe/Berlin")["polars"]
         assert regressor().fit(table, Y).score(table, Y) > 0.9
         assert regressor(datetime_features=None).fit(table, Y).score(table, Y) < 0.7
 
-    def test_another_zone_is_read_by_the_clocks_of_the_fit(self):
+    def test_another_zone_is_converted_to_the_zone_of_the_fit(self):
         table = frames("Europe/Berlin")["polars"]
         fitted = regressor().fit(table, Y)
         tokyo = table.with_columns(pl.col("when").dt.convert_time_zone("Asia/Tokyo"))
@@ -130,7 +130,7 @@ class TestEstimators:
         }
         assert "hour of when" in by_name
 
-    def test_automatic_parts_differ_between_rows(self):
+    def test_automatic_parts_vary_between_rows(self):
         days = pd.DataFrame({"when": pd.date_range("2024-02-01", periods=60)})
         fitted = regressor(datetime_features="auto", min_samples_leaf=5).fit(days, np.arange(60))
         assert [part.part for part in fitted.model_.encoding.parts.values()] == ["month", "day", "weekday"]
@@ -150,7 +150,7 @@ class TestEstimators:
         fitted.save(tmp_path / "model")
         assert_array_equal(load(tmp_path / "model").predict(table), fitted.predict(table))
 
-    def test_other_ways(self):
+    def test_other_uses(self):
         table = frames()["pandas"]
         for parameters in (
             {"tree_method": "exact"},
@@ -172,15 +172,15 @@ class TestEstimators:
             ({"monotonic_cst": {"when": 1}}, "monotonic_cst cannot be combined with datetime_features for column 'when'"),
         ],
     )
-    def test_errors_name_what_is_wrong(self, parameters, words):
+    def test_errors(self, parameters, words):
         with pytest.raises(ValueError, match=words):
             regressor(**parameters).fit(frames()["pandas"], Y)
 
-    def test_what_other_formats_cannot_say(self):
+    def test_formats_without_calendar_parts_raise(self):
         with pytest.raises(ExportError, match=r"cannot express calendar parts of datetimes \(of when\)"):
             regressor().fit(frames()["pandas"], Y).export("lightgbm")
 
-    def test_merged(self):
+    def test_merge(self):
         table = frames("Europe/Berlin")["pandas"]
         one = regressor(datetime_features=["hour", "month"]).fit(table, Y)
         other = regressor(datetime_features=["weekday", "hour"]).fit(table[["when", "other"]], -OTHER * Y)
@@ -189,7 +189,7 @@ class TestEstimators:
         np.testing.assert_allclose(merged.predict(table), one.predict(table) + other.predict(table), rtol=1e-12)
         assert_array_equal(Model.from_bytes(merged.model_.to_bytes()).predict(table), merged.predict(table))
 
-    def test_going_on(self):
+    def test_warm_start(self):
         table = frames()["pandas"]
         fitted = regressor(warm_start=True, max_iter=5).fit(table, Y)
         assert fitted.set_params(max_iter=15).fit(table, Y).model_.to_bytes() == regressor().fit(table, Y).model_.to_bytes()

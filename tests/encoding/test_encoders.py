@@ -18,7 +18,7 @@ def column(codes=CODES, n_levels=9):
 
 
 def ordered_means(codes, y, weight, order, prior, mean):
-    """Each row's, one by one."""
+    """Ordered target statistics, row by row."""
     out = np.empty(len(y))
     place = np.argsort(order)
     for i in range(len(y)):
@@ -42,26 +42,26 @@ class TestTarget:
             expected = ((w * Y)[own].sum() + 2.0 * mean) / (w[own].sum() + 2.0)
             assert encoded.lookup.read([np.array([code])])[0] == pytest.approx(expected, abs=1e-7)
 
-    def test_no_row_sees_its_own_target_nor_later_ones(self):
+    def test_no_row_uses_its_own_or_later_targets(self):
         targets = EncodingTargets(Y[None])
         order = targets.order(0)
         (before,) = Target().fit(column(), targets)
         changed = Y.copy()
-        changed[order[200:]] += rng.permutation(200) - 99.5  # the mean of all, which every row knows, stays
+        changed[order[200:]] += rng.permutation(200) - 99.5  # keeps the mean of all rows
         (after,) = Target().fit(column(), EncodingTargets(changed[None]))
         np.testing.assert_allclose(before.training[order[:200]], after.training[order[:200]], atol=1e-6)
         assert not np.allclose(before.training[order[201:]], after.training[order[201:]], atol=1e-3)
 
-    def test_levels_without_rows_are_as_good_as_missing(self):
+    def test_unseen_levels_are_missing(self):
         (encoded,) = Target().fit(column(np.where(CODES == 4, 5, CODES)), EncodingTargets(Y[None]))
         assert encoded.lookup.read([np.array([4])])[0] == encoded.lookup.read([np.array([-1])])[0] != pytest.approx(Y.mean())
 
-    def test_with_none_missing_they_have_the_mean_of_all(self):
+    def test_without_missing_rows_unseen_levels_have_the_mean_of_all(self):
         (encoded,) = Target().fit(column(np.abs(CODES)), EncodingTargets(Y[None]))
         np.testing.assert_allclose(encoded.lookup.read([np.array([-1])]), Y.mean())
 
     def test_the_order_is_that_of_row_ids(self):
-        """Rows kept aside do not change the order of the others."""
+        """Held-out rows do not change the order of the others."""
         ids = np.flatnonzero(rng.random(N) < 0.5)
         whole, part = EncodingTargets(Y[None], seed=7), EncodingTargets(Y[None, ids], ids=ids, seed=7)
         np.testing.assert_array_equal(ids[part.order(2)], [row for row in whole.order(2) if row in set(ids)])
@@ -70,11 +70,11 @@ class TestTarget:
         orders = [EncodingTargets(Y[None], seed=seed).order(p).tolist() for seed in (0, 1) for p in (0, 1)]
         assert all(a != b for i, a in enumerate(orders) for b in orders[:i])
 
-    def test_one_statistic_a_target(self):
+    def test_one_statistic_per_target(self):
         classes = (rng.integers(0, 3, N) == np.arange(3)[:, None]).astype(float)
         encoded = Target().fit(column(), EncodingTargets(classes))
         assert len(encoded) == 3
-        np.testing.assert_allclose(sum(e.training for e in encoded), 1.0)  # the shares of all classes
+        np.testing.assert_allclose(sum(e.training for e in encoded), 1.0)  # the fractions of all classes
 
     def test_a_row_without_a_target_counts_as_the_mean_of_the_others(self):
         known = np.arange(N) % 3 > 0
@@ -83,7 +83,7 @@ class TestTarget:
         np.testing.assert_allclose(one.training, other.training, atol=1e-6)
 
     def test_sums_are_exact(self):
-        """Large and small targets, in any order of rows."""
+        """The order of rows does not change sums of large and small targets."""
         y = np.where(np.arange(N) % 2 == 0, 1e9, 1e-3) * rng.normal(size=N)
         (one,) = Target().fit(column(), EncodingTargets(y[None]))
         order = rng.permutation(N)
@@ -100,7 +100,7 @@ class TestLevels:
         np.testing.assert_array_equal(encoded.lookup.read([np.array([-1, 0, 3, 4, 5, 8])]), [np.nan, 0, 3, np.nan, 4, 7])
 
     @pytest.mark.parametrize("most", [2, 5, 255])
-    def test_the_most_frequent_have_codes_of_their_own(self, most):
+    def test_the_most_frequent_levels_have_their_own_codes(self, most):
         codes = np.repeat(np.arange(600), np.arange(600) % 7 + 1).astype(np.int32)
         (encoded,) = Partition(most).fit(column(codes, 600), EncodingTargets(np.zeros((1, len(codes)))))
         counts = np.bincount(codes)
@@ -120,7 +120,7 @@ def test_counts():
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-def test_every_encoder_keeps_the_life_of_the_family(name):
+def test_every_encoder_returns_features_of_the_column(name):
     encoder = ENCODERS[name]()
     assert encoder.name == name
     for encoded in encoder.fit(column(), EncodingTargets(Y[None])):
@@ -130,12 +130,12 @@ def test_every_encoder_keeps_the_life_of_the_family(name):
 
 
 class TestLookup:
-    def test_combinations_have_keys_of_their_own(self):
+    def test_combinations_have_unique_keys(self):
         a, b, c = (codes.ravel() for codes in np.meshgrid(np.arange(-1, 3), np.arange(-1, 5), np.arange(-1, 2)))
         keys = combine([a, b, c], [3, 5, 2])
         assert sorted(keys) == list(range(key_space([3, 5, 2])))
 
-    @pytest.mark.parametrize("n_levels", [(5, 7), (40_000, 50_000)])  # looked up in a table, and by search
+    @pytest.mark.parametrize("n_levels", [(5, 7), (40_000, 50_000)])  # by a dense table, and by binary search
     def test_values_by_key(self, n_levels):
         codes = [rng.integers(-1, n, 50) for n in n_levels]
         keys = np.unique(combine(codes, n_levels))
@@ -148,6 +148,6 @@ class TestLookup:
     def test_a_code_that_is_not_a_number_is_missing(self):
         np.testing.assert_array_equal(combine([np.array([np.nan, -1.0, 0.0, 2.0])], [3]), [0, 0, 1, 3])
 
-    def test_nothing_known(self):
+    def test_an_empty_lookup(self):
         lookup = Lookup((0, 1), (40_000, 50_000), np.empty(0, dtype=np.int64), np.empty(0), np.nan, NUMBER)
         assert np.isnan(lookup.read([np.array([1]), np.array([2])])).all()

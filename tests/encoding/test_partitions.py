@@ -1,4 +1,4 @@
-"""Encoders learn the same, however the rows are split over partitions."""
+"""Encoders give the same results for any number of partitions."""
 
 import numpy as np
 import pytest
@@ -73,7 +73,7 @@ def test_the_same_features(encoder, kind, weighted, by_level, n):
 @pytest.mark.parametrize("chosen", ["all", "some", "some in one partition"])
 @partitions
 def test_a_plan_of_several_columns(chosen, n):
-    """Ids of rows are those of the whole table, of which a model may learn from some rows only."""
+    """Row ids are those of the whole table, also if only some rows are training rows."""
     rng = np.random.default_rng(1)
     table = np.column_stack([codes_of(False, rng), codes_of(True, rng)]).astype(float)
     y = rng.normal(size=N)

@@ -1,4 +1,4 @@
-"""Losses of users' own: subclasses in NumPy, functions, names."""
+"""Custom losses: subclasses of Loss, functions, registered names."""
 
 import pickle
 
@@ -92,7 +92,7 @@ PAIRS = {
 
 @pytest.mark.parametrize(("own", "built_in", "y"), PAIRS.values(), ids=PAIRS)
 @pytest.mark.parametrize("weight", [None, rng.uniform(0.5, 2, 400)], ids=["plain", "weighted"])
-def test_a_loss_in_numpy_is_as_good_as_the_built_in_one(own, built_in, y, weight):
+def test_a_numpy_loss_gives_the_model_of_the_built_in_loss(own, built_in, y, weight):
     predict = "predict_proba" if isinstance(own, BoostingClassifier) else "predict"
     for parameters in ({}, {"early_stopping": True, "n_iter_no_change": 2}):
         ours = own.set_params(**parameters).fit(X, y, sample_weight=weight)
@@ -108,7 +108,7 @@ def test_a_function_predicts_raw():
     assert fitted.model_.base_score == pytest.approx([np.log(COUNTS.mean())])
 
 
-def test_a_function_in_a_classifier_is_of_log_odds():
+def test_a_function_in_a_classifier_gets_log_odds():
     def function(y, raw):
         p = expit(raw)
         return p - y, p * (1 - p)
@@ -117,7 +117,7 @@ def test_a_function_in_a_classifier_is_of_log_odds():
     np.testing.assert_allclose(fitted.predict_proba(X), BoostingClassifier(max_iter=10).fit(X, LABELS).predict_proba(X), rtol=1e-6)
 
 
-def test_a_function_of_several_classes_sees_a_column_a_class():
+def test_a_function_of_several_classes_gets_one_column_per_class():
     shapes = set()
 
     def function(y, raw):
@@ -130,7 +130,7 @@ def test_a_function_of_several_classes_sees_a_column_a_class():
     np.testing.assert_allclose(fitted.predict_proba(X).sum(axis=1), 1)
 
 
-def test_without_a_loss_nothing_is_watched_unless_asked():
+def test_without_a_loss_value_early_stopping_needs_a_scorer():
     def function(y, raw):
         return raw - y, np.ones_like(raw)
 
@@ -142,7 +142,7 @@ def test_without_a_loss_nothing_is_watched_unless_asked():
     assert regressor(loss=function, early_stopping=True, scoring="r2").fit(X, Y).validation_score_[-1] > 0.5
 
 
-def test_a_fit_leaves_the_loss_as_it_was():
+def test_fit_does_not_change_the_loss():
     loss = Squared()
     estimator = regressor(loss=loss).fit(X, Y)
     assert estimator.loss is loss
@@ -150,7 +150,7 @@ def test_a_fit_leaves_the_loss_as_it_was():
     assert regressor(loss=loss).fit(X, Y).model_.to_bytes() == estimator.model_.to_bytes()
 
 
-def test_a_constructor_of_its_own_need_not_know_of_ours():
+def test_the_constructor_may_have_other_arguments():
     class Scaled(Squared):
         def __init__(self, scale):
             self.scale = scale
@@ -167,13 +167,13 @@ def test_a_constructor_of_its_own_need_not_know_of_ours():
         (lambda y, raw: (raw, 1.0), r"a hessian of shape \(\); expected the shape of raw, \(400,\)"),
     ],
 )
-def test_what_a_function_gave_is_checked(function, message):
+def test_the_result_of_a_function_is_checked(function, message):
     with pytest.raises(ValueError, match=message):
         regressor(loss=function).fit(X, Y)
 
 
 @pytest.mark.parametrize("broken", [0, 1])
-def test_gradients_that_are_not_numbers_are_an_error(broken):
+def test_gradients_that_are_not_finite_raise(broken):
     def function(y, raw):
         parts = raw - y, np.ones_like(raw)
         parts[broken][7] = np.nan
@@ -183,7 +183,7 @@ def test_gradients_that_are_not_numbers_are_an_error(broken):
         regressor(loss=function).fit(X, Y)
 
 
-def test_a_loss_that_does_not_fit_the_classes_is_named():
+def test_a_loss_with_a_wrong_number_of_outputs_raises():
     with pytest.raises(ValueError, match=r"has 1 output.* the link 'identity'; for 2 classes BoostingClassifier needs 1 and 'logit'"):
         BoostingClassifier(loss=Squared()).fit(X, LABELS)
     with pytest.raises(ValueError, match="needs 3 and 'softmax'"):
@@ -208,7 +208,7 @@ class TestNames:
         assert again.loss == "my_squared"
         assert again.to_bytes() == by_name.model_.to_bytes()
 
-    def test_a_model_predicts_where_its_loss_is_not_known(self):
+    def test_a_model_predicts_without_its_registered_loss(self):
         register_loss("my_counts", Counts)
         fitted = regressor(loss="my_counts").fit(X, COUNTS)
         data = pickle.dumps(fitted)
@@ -218,27 +218,27 @@ class TestNames:
         with pytest.raises(ValueError, match=r"'loss' parameter of BoostingRegressor must be .*squared_error.*Got 'my_counts'"):
             again.fit(X, COUNTS)
 
-    def test_a_function_that_makes_a_loss(self):
+    def test_register_a_function_that_returns_a_loss(self):
         register_loss("made", lambda: Squared())
         assert regressor(loss="made").fit(X, Y).model_.loss == "made"
         assert regressor(loss=Squared()).fit(X, Y).model_.loss == "custom"
 
-    def test_errors_list_it(self):
+    def test_errors_list_registered_losses(self):
         register_loss("my_squared", Squared)
         with pytest.raises(ValueError, match=r"my_squared.*Got 'nonsense'"):
             regressor(loss="nonsense").fit(X, Y)
 
     @pytest.mark.parametrize("name", ["huber", "auto", "custom"])
-    def test_names_that_are_taken(self, name):
+    def test_names_of_built_in_losses_raise(self, name):
         with pytest.raises(ValueError, match=f"name='{name}' is the name of a built-in loss"):
             register_loss(name, Squared)
 
     @pytest.mark.parametrize("name", ["", "two words", "ä", "x" * 65, None])
-    def test_names_that_are_none(self, name):
+    def test_invalid_names_raise(self, name):
         with pytest.raises(ValueError, match="name must be at most 64 letters"):
             register_loss(name, Squared)
 
-    def test_what_is_no_loss(self):
+    def test_invalid_losses_raise(self):
         with pytest.raises(TypeError, match="subclass of Loss"):
             register_loss("mine", dict)
         with pytest.raises(ValueError, match=r"Probit.link='probit' is unknown; choose from identity"):
@@ -249,7 +249,7 @@ class TestNames:
 
 class TestCheckLoss:
     @pytest.mark.parametrize("loss", [Squared(), Counts, Odds(), ClassLabels(3), "huber", lambda y, raw: (raw - y, np.ones_like(raw))])
-    def test_right(self, loss):
+    def test_correct_losses(self, loss):
         check_loss(loss)
 
     def test_a_wrong_gradient(self):
@@ -282,17 +282,17 @@ class TestCheckLoss:
         with pytest.raises(ValueError, match=r"the gradient is wrong in 60 of 60 rows, most in row .*, output 1"):
             check_loss(Wrong(3))
 
-    def test_what_is_not_convex(self):
+    def test_a_negative_hessian(self):
         with pytest.raises(ValueError, match=r"the hessian is negative in .* rows, most in row"):
             check_loss(lambda y, raw: (np.sin(raw - y), np.cos(raw - y)))
 
-    def test_shapes_and_numbers(self):
+    def test_wrong_shapes_and_non_finite_gradients(self):
         with pytest.raises(ValueError, match=r"the hessian has shape \(\), expected that of raw, \(60,\)"):
             check_loss(lambda y, raw: (raw - y, 1.0))
         with pytest.raises(ValueError, match="the gradient is not finite at raw=50: it is"), np.errstate(all="ignore"):
             check_loss(lambda y, raw: (np.where(raw > 40, np.nan, raw - y), np.ones_like(raw)))
 
-    def test_what_belongs_to_the_caller(self):
+    def test_modified_arguments(self):
         def function(y, raw):
             raw -= y
             return raw, np.ones_like(raw)
@@ -300,7 +300,7 @@ class TestCheckLoss:
         with pytest.raises(ValueError, match="it modifies y or raw"):
             check_loss(function)
 
-    def test_targets_that_the_loss_refuses(self):
+    def test_invalid_targets(self):
         with pytest.raises(ValueError, match="loss='gamma' requires strictly positive y"):
             check_loss("gamma", y=[0.0, 1.0])
 
@@ -313,7 +313,7 @@ class TestCheckLoss:
 
 
 @pytest.mark.parametrize("more", [{}, {"boosting": "ordered"}, {"multi_strategy": "multi_output_tree"}])
-def test_it_may_find_the_values_of_leaves(more):
+def test_a_custom_loss_may_compute_leaf_values(more):
     y = np.column_stack([Y, COUNTS]) if "multi_strategy" in more else Y
     own, ours = (BoostingRegressor(loss=loss, max_iter=5, **more).fit(X, y) for loss in (Medians(), "absolute_error"))
     np.testing.assert_allclose(own.predict(X), ours.predict(X), rtol=1e-12, atol=1e-12)

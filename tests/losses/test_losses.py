@@ -1,4 +1,4 @@
-"""One suite for every loss of the table."""
+"""Tests of every loss in the table."""
 
 import copy
 import pickle
@@ -68,7 +68,7 @@ def predict(estimator, x):
 
 
 def targets(name, rng, n):
-    """Targets that the loss has a meaning for."""
+    """Valid targets of the loss."""
     if name == "shares_log_loss":
         return rng.dirichlet(np.ones(N_CLASSES), n)
     if is_multiclass(name):
@@ -85,7 +85,7 @@ def targets(name, rng, n):
 
 
 def gradients(loss, y, raw, weight=None):
-    """Gradients and hessians, (n_outputs, n_rows) each, as floats; they are good to a unit of the scale."""
+    """Fixed-point gradients and hessians as floats, (n_outputs, n_rows) each."""
     all_gradients, all_hessians = [], []
     for gradients in loss.fixed_gradients(y, raw, weight, SERIAL):
         if gradients.scale.constant_hessian:
@@ -99,7 +99,7 @@ def gradients(loss, y, raw, weight=None):
 
 
 def slopes(function, raw, step):
-    """The derivative by each raw prediction: of a sum, or of that entry of an array."""
+    """Numerical derivative of a sum, or of the same entry of an array, by each raw prediction."""
     out = np.empty_like(raw)
     for at in np.ndindex(raw.shape):
         shift = np.zeros_like(raw)
@@ -118,17 +118,17 @@ def away_from_kinks(y, raw, size=0.01):
 
 @every_loss
 class TestEveryLoss:
-    def test_its_name_is_its_place_in_the_table(self, name):
+    def test_the_name_is_the_key_in_the_table(self, name):
         assert make(name).name == name
 
-    def test_gradient_is_the_derivative_of_the_value(self, name):
+    def test_the_gradient_is_the_derivative_of_the_loss(self, name):
         loss, rng = make(name), np.random.default_rng(0)
         y = targets(name, rng, 40)
         raw = away_from_kinks(y, rng.normal(size=(loss.n_outputs, 40)))
         total = lambda raw: loss.weighted_values(y, raw, None, SERIAL).sum()  # noqa: E731
         np.testing.assert_allclose(gradients(loss, y, raw)[0], slopes(total, raw, 1e-5), rtol=1e-6, atol=1e-7)
 
-    def test_hessian_is_the_second_derivative_or_documented(self, name):
+    def test_the_hessian_is_the_second_derivative_or_documented(self, name):
         loss, rng = make(name), np.random.default_rng(1)
         y = targets(name, rng, 40)
         raw = away_from_kinks(y, rng.normal(size=(loss.n_outputs, 40)))
@@ -142,7 +142,7 @@ class TestEveryLoss:
         if not loss.renews_leaves and loss.n_outputs == 1:  # steps are never longer than Newton's
             assert (hessian >= second - 1e-7).all()
 
-    def test_floats_and_records_agree(self, name):
+    def test_float_and_fixed_point_gradients_agree(self, name):
         loss, rng = make(name), np.random.default_rng(15)
         y, raw, weight = targets(name, rng, 21), rng.normal(size=(loss.n_outputs, 21)), rng.uniform(0, 2, 21)
         for given_weight in (None, weight):
@@ -154,7 +154,7 @@ class TestEveryLoss:
         values = loss.loss(y, raw[0] if loss.n_outputs == 1 else raw.T)
         assert values.mean() == pytest.approx(loss.mean(y, raw, None, SERIAL), rel=1e-12)
 
-    def test_a_constant_hessian_is_one_and_needs_no_room(self, name):
+    def test_a_constant_hessian_is_one_and_is_not_stored(self, name):
         loss, rng = make(name), np.random.default_rng(2)
         y, weight = targets(name, rng, 20), rng.uniform(0.5, 2, 20)
         raw = rng.normal(size=(loss.n_outputs, 20))
@@ -168,13 +168,13 @@ class TestEveryLoss:
         y, weight = targets(name, rng, 30), rng.uniform(0, 3, 30)
         raw = rng.normal(size=(loss.n_outputs, 30))
         parts = list(zip(gradients(loss, y, raw), gradients(loss, y, raw, weight), strict=True))
-        if not loss.rowwise:  # a weight counts in other rows' gradients, too: only those of all rows together are sure
+        if not loss.rowwise:  # a weight changes the gradients of other rows, too
             assert abs(parts[0][1].sum()) < 1e-6
             return
         for plain, weighted in parts:
             np.testing.assert_allclose(weighted, plain * weight, rtol=1e-6, atol=1e-7)
 
-    def test_sums_are_those_of_the_records(self, name):
+    def test_sums_are_those_of_the_fixed_point_gradients(self, name):
         loss, rng = make(name), np.random.default_rng(4)
         y, raw = targets(name, rng, 50), rng.normal(size=(loss.n_outputs, 50))
         for gradients in loss.fixed_gradients(y, raw, rng.uniform(0, 1, 50), SERIAL):
@@ -206,7 +206,7 @@ class TestEveryLoss:
                 other = base.copy()
                 other[k] += step
                 assert loss.mean(y, np.repeat(other[:, None], n, axis=1), weight, SERIAL) >= best - 1e-15
-            if not loss.renews_leaves:  # no slope at the bottom
+            if not loss.renews_leaves:  # no derivative at the minimum
                 gradient, _ = gradients(loss, y, np.repeat(base[:, None], n, axis=1), weight)
                 assert abs(gradient[k].sum()) < 1e-6 * np.abs(gradient[k]).sum()
 
@@ -261,10 +261,10 @@ class TestEveryLoss:
         assert len(losses) == 11
         assert (np.diff(losses) <= 1e-12 * np.abs(losses[0])).all()
 
-    def test_good_targets_are_accepted(self, name):
+    def test_valid_targets_are_accepted(self, name):
         make(name).check_targets(targets(name, np.random.default_rng(9), 20))
 
-    def test_leaf_values_are_the_optimum_where_renewed(self, name):
+    def test_renewed_leaf_values_minimize_the_loss(self, name):
         loss, rng = make(name), np.random.default_rng(10)
         y, raw = targets(name, rng, 60), rng.normal(size=(loss.n_outputs, 60))
         leaf_of_row, weight = rng.integers(0, 4, 60).astype(np.uint8), rng.uniform(0.5, 2, 60)
@@ -281,7 +281,7 @@ class TestEveryLoss:
                     other[leaf] += shift
                     assert loss.mean(y, raw + other[leaf_of_row], given_weight, SERIAL) >= best - 1e-15
 
-    def test_a_shift_of_the_raw_predictions_is_found_again(self, name):
+    def test_base_score_with_offset_finds_a_shift(self, name):
         loss, rng = make(name), np.random.default_rng(11)
         y, weight = targets(name, rng, 50), rng.uniform(0.5, 2, 50)
         offset = rng.normal(size=(loss.n_outputs, 50)) * 0.3
@@ -321,18 +321,18 @@ class TestEveryLoss:
             one, two = (fit.fit(x, y, sample_weight=given_weight).model_.to_bytes() for fit in fits)
             assert one == two
 
-    def test_what_describes_a_category_is_finite(self, name):
+    def test_encoding_targets_are_finite(self, name):
         loss, y = make(name), targets(name, np.random.default_rng(18), 30)
         described = loss.encoding_targets(y)
         assert described.shape[1] == 30
         assert np.isfinite(described).all()
         assert len(described) == loss.n_outputs or name in ("cox", "aft")
 
-    def test_check_loss_finds_nothing(self, name):
+    def test_check_loss_accepts_it(self, name):
         check_loss(make(name))
 
 
-# What scikit-learn calls the mean loss of predictions.
+# scikit-learn metrics that equal the mean loss.
 METRICS = {
     "squared_error": lambda y, p: mean_squared_error(y, p) / 2,
     "absolute_error": mean_absolute_error,
@@ -358,7 +358,7 @@ def test_the_mean_loss_is_scikit_learns_metric(name):
 @pytest.mark.parametrize("name", ["poisson", "gamma", "tweedie"])
 @pytest.mark.parametrize("learning_rate", [0.1, 1.0])
 def test_heavy_tails_under_a_log_link_do_not_diverge(name, learning_rate):
-    """A few targets are a million times the others: a Newton step for them from the bottom of the link would be of that size."""
+    """With a few targets a million times larger than the others, an unbounded Newton step would be of that size."""
     rng = np.random.default_rng(17)
     x, tail = rng.normal(size=(3000, 3)), rng.pareto(0.4, 3000) + 1e-6
     y = np.minimum(tail, 1e12) * np.exp(x[:, 0])
@@ -382,7 +382,7 @@ BAD_TARGETS = {
 
 
 @pytest.mark.parametrize("name, y, wrong, row", [(name, *case) for name, cases in BAD_TARGETS.items() for case in cases])
-def test_bad_targets_are_named(name, y, wrong, row):
+def test_invalid_targets_raise(name, y, wrong, row):
     message = rf"loss='{name}' .*y={wrong:g} in row {row}"
     with pytest.raises(ValueError, match=message):
         make(name).check_targets(np.array(y))
@@ -391,6 +391,6 @@ def test_bad_targets_are_named(name, y, wrong, row):
 
 
 @pytest.mark.parametrize("name, y, raw", [("squared_error", 1e308, -1e308), ("gamma", 1e5, -1e3), ("poisson", np.inf, 0.0)])
-def test_gradients_that_are_not_finite_are_an_error(name, y, raw):
+def test_gradients_that_are_not_finite_raise(name, y, raw):
     with pytest.raises(FloatingPointError, match=name):
         next(make(name).fixed_gradients(np.full(9, y), np.full((1, 9), raw), None, SERIAL))

@@ -1,4 +1,4 @@
-"""Losses whose rows are split over partitions give what they give where all rows are in one."""
+"""Losses give the same results for any number of partitions."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ sorted_rows = pytest.mark.parametrize("by_target", [False, True], ids=["mixed", 
 
 
 def look(loss, y, raw, weight, offset, leaf, execution, queries=None):
-    """Numbers of a loss that are the same in all partitions, and arrays over rows, the last axis."""
+    """Results that are the same in all partitions, and arrays whose last axis is rows."""
     start = loss.base_score_with_offset(y, weight, None, execution), loss.base_score_with_offset(y, weight, offset, execution)
     same = [loss.base_score(y, weight, execution), *start]
     bound = loss.bind(queries, execution)
@@ -113,7 +113,7 @@ def test_several_outputs(name, missing, n, weighted):
 
 
 class Both(Loss):
-    """A loss of two outputs in NumPy, whose leaves look at both."""
+    """Loss of two outputs in NumPy, whose leaf values depend on both."""
 
     exact_hessian, renews_leaves = False, True
 
@@ -170,8 +170,8 @@ def test_ranking(name, settings, n, weighted):
 
 
 @partitions
-def test_the_format_is_that_of_all_rows(n):
-    """Partitions alone have too few rows for narrow sums."""
+def test_the_histogram_format_is_that_of_all_rows(n):
+    """A single partition has too few rows for the narrow format."""
     rng = np.random.default_rng(6)
     y, raw = rng.integers(0, 2, 40_000).astype(float), rng.normal(size=(1, 40_000))
 
@@ -186,7 +186,7 @@ def test_the_format_is_that_of_all_rows(n):
 
 
 class TestErrors:
-    """All partitions raise the same error, so that none waits for another."""
+    """All partitions raise the same error, so that none waits for the others."""
 
     def raised(self, n, function):
         def work(execution):
@@ -263,7 +263,7 @@ class TestErrors:
 
     @pytest.mark.parametrize(("name", "none", "some"), [("poisson", 0.0, 1.0), ("tweedie", 0.0, 1.0), ("cox", -1.0, 1.0)])
     @partitions
-    def test_one_row_of_any_partition_will_do(self, name, none, some, n):
+    def test_one_valid_row_in_any_partition_is_enough(self, name, none, some, n):
         y = np.full(N, none)
         check = lambda execution: LOSSES[name]().check_all_targets(y[self.at(execution, N)], execution)  # noqa: E731
         assert name in self.raised(n, check)[1]

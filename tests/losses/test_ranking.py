@@ -1,4 +1,4 @@
-"""One suite for every loss of queries; the kernels have their own in tests/kernels/test_ranking.py."""
+"""Tests of every ranking loss; those of the kernels are in tests/kernels/test_ranking.py."""
 
 import numpy as np
 import pytest
@@ -29,10 +29,10 @@ def gradients(loss, y, raw, weight=None, n_threads=1):
 
 @every_loss
 class TestEveryLoss:
-    def test_its_name_is_its_place_in_the_table(self, name):
+    def test_the_name_is_the_key_in_the_table(self, name):
         assert RANKING[name].name == name
 
-    def test_needs_queries(self, name):
+    def test_queries_are_required(self, name):
         with pytest.raises(ValueError, match=f"loss='{name}' requires the queries"):
             RANKING[name]().bind(None)
 
@@ -45,20 +45,20 @@ class TestEveryLoss:
             gradient, hessian = gradients(loss, y, raw)
         assert loss.mean(y, raw, None, SERIAL) < before - 0.05
 
-    def test_scores_matter_by_their_differences(self, name):
+    def test_only_differences_of_scores_matter(self, name):
         loss, y, raw = make(name)
         shifted = raw + np.repeat([4.0, -2.0, 8.0, 0.0, 16.0], QUERIES.sizes)
         np.testing.assert_allclose(gradients(loss, y, shifted), gradients(loss, y, raw), atol=1e-7)
         assert loss.mean(y, shifted, None, SERIAL) == pytest.approx(loss.mean(y, raw, None, SERIAL), rel=1e-9)
 
-    def test_queries_do_not_know_of_each_other(self, name):
+    def test_queries_are_independent(self, name):
         loss, y, raw = make(name)
         alone = RANKING[name]().bind(Queries.from_group([5], 5))
         alone.before_round(3)
         part = gradients(alone, y[:5], np.ascontiguousarray(raw[:, :5]))
         np.testing.assert_allclose(np.array(gradients(loss, y, raw))[:, :5], part, atol=1e-7)
 
-    def test_a_query_of_one_row_or_one_relevance_teaches_nothing(self, name):
+    def test_a_query_of_one_row_or_one_relevance_has_no_gradients(self, name):
         loss, y, raw = make(name)
         y[6:18] = 2
         gradient, _ = gradients(loss, y, raw)
@@ -75,7 +75,7 @@ class TestEveryLoss:
             assert np.isfinite(loss.mean(y, raw * scale, None, SERIAL))
 
     @pytest.mark.parametrize("wrong", [-1.0, 0.5, 32.0])
-    def test_wrong_relevances(self, name, wrong):
+    def test_invalid_relevances_raise(self, name, wrong):
         loss, y, _ = make(name)
         y[7] = wrong
         with pytest.raises(ValueError, match=f"y must hold relevances, integers from 0 to 31; got {wrong:g} in row 7"):
@@ -103,7 +103,7 @@ def test_pairwise_gradient_and_hessian_are_derivatives():
         assert hessian[row] == pytest.approx((total(raw + step) - 2 * total(raw) + total(raw - step)) / 1e-8, abs=1e-4)
 
 
-def test_the_loss_of_lambdamart_is_one_less_its_metric():
+def test_the_loss_of_lambdamart_is_one_minus_its_metric():
     _, y, raw = make("lambdamart")
     for metric, function in (("ndcg", measures.ndcg), ("map", measures.average_precision), ("mrr", measures.reciprocal_rank)):
         loss = RANKING["lambdamart"](metric=metric, truncation=5).bind(QUERIES)

@@ -1,4 +1,4 @@
-"""Survival: Cox's partial likelihood, accelerated failure times, and what their targets may look like."""
+"""Survival losses: Cox and AFT, and the forms of their targets."""
 
 import numpy as np
 import pandas as pd
@@ -46,7 +46,7 @@ class TestTargets:
             np.testing.assert_array_equal(time_bounds(y, N, "y"), bounds)
         assert regressor(loss="aft").fit(X, SIGNED).model_.to_bytes() == regressor(loss="aft").fit(X, bounds).model_.to_bytes()
 
-    def test_an_unknown_beginning_is_zero(self):
+    def test_an_infinite_lower_bound_is_zero(self):
         np.testing.assert_array_equal(time_bounds([[-np.inf, 2.0]], 1, "y"), [[0.0, 2.0]])
 
     def test_censored_at_time_zero(self):
@@ -69,11 +69,11 @@ class TestTargets:
             ("aft", [["a", "b"]] * 3, "y must be numeric"),
         ],
     )
-    def test_what_is_wrong_is_named(self, loss, y, message):
+    def test_invalid_targets_raise(self, loss, y, message):
         with pytest.raises(ValueError, match=message):
             regressor(loss=loss).fit(np.zeros((3, 1)), y)
 
-    def test_fields_that_are_none(self):
+    def test_invalid_structured_arrays_raise(self):
         with pytest.raises(ValueError, match="two fields, a bool"):
             signed_times(np.zeros(3, dtype=[("a", "f8"), ("b", "f8")]), 3, "y")
 
@@ -101,7 +101,7 @@ class TestCox:
         ):
             np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-13)
 
-    def test_predicts_who_is_sooner(self):
+    def test_predictions_order_the_times(self):
         fitted = regressor(loss="cox").fit(X[:200], SIGNED[:200])
         assert fitted.score(X[200:], SIGNED[200:]) == concordance_index(SIGNED[200:], fitted.predict(X[200:])) > 0.65
         assert (fitted.predict(X) > 0).all()
@@ -125,7 +125,7 @@ class TestAft:
         for sigma in (0.5, 1.0, 3.0):
             check_loss(AcceleratedFailureTime(1, distribution, sigma), y)
 
-    def test_narrow_bounds_are_a_known_time(self, distribution):
+    def test_narrow_bounds_are_an_observed_time(self, distribution):
         loss, raw = AcceleratedFailureTime(1, distribution, 0.7), np.linspace(-3, 3, 9)
         narrow, known = np.tile([[2.0, 2.0 * (1 + 1e-5)]], (9, 1)), np.full((9, 2), 2.0)
         wide = np.tile([[2.0, 2.0 * (1 + 2e-3)]], (9, 1))
@@ -133,7 +133,7 @@ class TestAft:
             for one, two in zip(loss.gradients(other, raw), loss.gradients(known, raw), strict=True):
                 np.testing.assert_allclose(one, two, rtol=2e-2, atol=5e-3)
 
-    def test_far_away_everything_is_finite(self, distribution):
+    def test_extreme_raw_predictions_stay_finite(self, distribution):
         loss = AcceleratedFailureTime(1, distribution, 0.3)
         y = np.array([[1e-9, 1e-9], [1e9, np.inf], [0.0, 1e-9], [1.0, 1.1], [1e300, 1e301], [0.0, np.inf]])
         for far in (-1e4, -50.0, 0.0, 50.0, 1e4):

@@ -7,7 +7,7 @@ from sapwood.metrics.concordance import concordance_index, concordance_of_times
 
 
 def by_pairs(y, risk):
-    """Every pair: the earlier one must be an event."""
+    """Concordance over all pairs in which the earlier row is an event."""
     time, event = np.abs(y), ~np.signbit(y)
     right = known = 0.0
     for i in np.flatnonzero(event):
@@ -36,7 +36,7 @@ def test_known_answers():
 def test_of_times():
     y = np.array([1.0, -2.0, 3.0, 0.5])
     assert concordance_of_times(y, np.abs(y)) == concordance_index(y, -np.abs(y)) == 1
-    bounds = np.array([[1.0, 1.0], [2.0, np.inf], [3.0, 4.0], [0.5, 0.5]])  # the third is known to be later than 3
+    bounds = np.array([[1.0, 1.0], [2.0, np.inf], [3.0, 4.0], [0.5, 0.5]])  # the third time is censored at 3
     assert concordance_of_times(bounds, [2.0, 1.0, 3.0, 0.1]) == concordance_index([1.0, -2.0, -3.0, 0.5], [-2.0, -1.0, -3.0, -0.1])
 
 

@@ -1,4 +1,4 @@
-"""Every metric of the table, beside scikit-learn's where it has one."""
+"""Every metric in the table, compared with that of scikit-learn."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ SCIKIT_LEARN = {
 
 
 def rows_of(metric):
-    """Targets and predictions that it has a meaning for."""
+    """Valid targets and predictions of a metric."""
     if metric.of_queries:
         return RELEVANCE, MEANS
     if metric.response == "predict_proba":
@@ -65,7 +65,7 @@ def rows_of(metric):
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_its_name_is_its_place_in_the_table(name):
+def test_the_name_is_the_key_in_the_table(name):
     assert find_metric(name) is METRICS[name]
 
 
@@ -81,11 +81,11 @@ def test_all_but_the_metrics_of_queries_and_times_have_a_twin():
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_says_which_way_is_better(name):
+def test_direction(name):
     metric = METRICS[name]
     y, predicted = rows_of(metric)
     perfect = np.eye(3)[y] if metric.response == "predict_proba" else y.astype(float)
-    if name == "concordance":  # of risks: higher is sooner
+    if name == "concordance":  # risks: higher is sooner
         perfect = -perfect
     better, worse = metric(y, perfect, None, QUERIES), metric(y, predicted, None, QUERIES)
     assert (better > worse) == metric.higher_is_better
@@ -105,7 +105,7 @@ def test_average_precision_of_queries_is_scikit_learns():
     assert METRICS["map"](RELEVANCE, MEANS, None, QUERIES) == pytest.approx(np.mean(expected), rel=1e-12)
 
 
-def test_a_query_with_nothing_relevant_counts_one():
+def test_a_query_without_relevant_rows_scores_one():
     queries = Queries.from_group([3, 3], 6)
     y, scores = np.array([0, 0, 0, 2, 0, 0]), np.array([1.0, 2, 3, 1, 2, 3])
     assert METRICS["ndcg"](y, scores, None, queries) == (1 + 0.5) / 2
@@ -113,7 +113,7 @@ def test_a_query_with_nothing_relevant_counts_one():
     assert find_metric("mrr@2")(y, scores, None, queries) == 0.5
 
 
-def test_names_with_a_cut_and_synonyms():
+def test_names_with_a_parameter_and_synonyms():
     assert find_metric("ndcg@10").name == "ndcg@10"
     assert find_metric("pinball@0.9")(Y, MEANS) == pytest.approx(sk.mean_pinball_loss(Y, MEANS, alpha=0.9))
     assert find_metric("auc") is METRICS["roc_auc"]
@@ -121,7 +121,7 @@ def test_names_with_a_cut_and_synonyms():
 
 
 @pytest.mark.parametrize("name", ["rmse@3", "ndcg@", "ndcg@0", "ndcg@2.5", "map@-1", "pinball@x"])
-def test_wrong_cuts(name):
+def test_invalid_parameters_raise(name):
     with pytest.raises(ValueError, match=f"metric '{name}' is unknown; metrics with a parameter are written pinball@0.9, .*ndcg@10"):
         find_metric(name)
 
@@ -137,6 +137,6 @@ def test_a_function_is_a_metric():
     assert isinstance(as_metric("mae"), Metric)
 
 
-def test_metrics_of_queries_need_them():
+def test_ranking_metrics_require_queries():
     with pytest.raises(ValueError, match="the metric 'ndcg' requires the queries"):
         METRICS["ndcg"](Y, MEANS)

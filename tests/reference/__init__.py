@@ -1,1 +1,1 @@
-"""Plain NumPy twins of the kernels: what they should compute, written to be read, not to be fast."""
+"""Reference implementations of the kernels in NumPy, written for readability, not for speed."""

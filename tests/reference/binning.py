@@ -1,4 +1,4 @@
-"""Cut points, and the bins they make."""
+"""Cut points and bins."""
 
 from itertools import pairwise
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def distinct(column, weight=None):
-    """The distinct numbers of a column, ascending, and the weight of each."""
+    """Return the distinct numbers of a column, ascending, and the weight of each."""
     column = np.asarray(column, dtype=np.float64)
     weight = np.ones(len(column)) if weight is None else np.asarray(weight, dtype=np.float64)
     known = ~np.isnan(column)
@@ -15,17 +15,17 @@ def distinct(column, weight=None):
 
 
 def between(low, high):
-    """The number halfway between two, or the lower one where that would not keep them apart."""
+    """Return the midpoint of two numbers; the lower number if it is rounded to the upper one."""
     with np.errstate(invalid="ignore"):
         middle = low / 2 + high / 2
     return middle if low <= middle < high else low
 
 
 def cut_points(column, max_bins, weight=None):
-    """Cut points of a column.
+    """Return the cut points of a column.
 
-    Few distinct values have a bin each. Of many, a heavy one (a bin's fair share of all weight, or more) ends its bin, and the light ones
-    fill bins up to an equal share of what is left of them, or to half of it before a heavy one.
+    At most `max_bins` distinct values have one bin each. Otherwise a heavy value (at least 1 / max_bins of the weight) ends its bin; the
+    other values fill bins up to an equal fraction of their remaining weight, or to half of it before a heavy value.
     """
     values, weights = distinct(column, weight)
     if len(values) <= max_bins:
@@ -48,6 +48,6 @@ def cut_points(column, max_bins, weight=None):
 
 
 def bins_of(column, cuts):
-    """The bin of each value: the number of cut points below it; of a missing one, the bin after the last."""
+    """Return the bin of each value: the number of cut points below it; for missing values the bin after the last."""
     column = np.asarray(column, dtype=np.float64)
     return np.where(np.isnan(column), len(cuts) + 1, np.searchsorted(cuts, column, side="left")).astype(np.uint8)

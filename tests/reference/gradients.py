@@ -1,4 +1,4 @@
-"""The losses as floats: of a target y and a raw prediction, their value, gradient and hessian."""
+"""Loss, gradient and hessian of a target y and a raw prediction, as floats."""
 
 from typing import NamedTuple
 
@@ -29,7 +29,7 @@ def focal_curve(p):
     return p * q**GAMMA * ((2 * GAMMA + 1) * q + GAMMA * np.maximum(np.log(p) * (q - GAMMA * p), 0))
 
 
-# In the order of the kernels' numbers.
+# In the order of the numbers in the kernels.
 FORMULAS = {
     "squared_error": Formulas(
         value=lambda y, raw: (raw - y) ** 2 / 2,
@@ -101,14 +101,14 @@ KINDS = {name: kind for kind, name in enumerate(FORMULAS)}
 
 
 def softmax_formulas(y, raw):
-    """Value (n,), gradients (n_classes, n) and hessians (n_classes, n) of the multinomial log-loss; raw is (n_classes, n)."""
+    """Return loss (n,), gradients (n_classes, n) and hessians (n_classes, n) of the multinomial log-loss; raw is (n_classes, n)."""
     p = softmax(raw, axis=0)
     hit = y == np.arange(len(raw))[:, None]
     return logsumexp(raw, axis=0) - raw[y.astype(int), np.arange(len(y))], p - hit, p * (1 - p)
 
 
 def huber_step(values, weight, delta):
-    """Where the clipped distances of the values, times their weights, sum up to zero: by halving."""
+    """Return the minimum of the Huber loss of values by bisection: where the weighted clipped distances sum to 0."""
     low, high = values.min(), values.max()
     for _ in range(200):
         middle = (low + high) / 2
@@ -119,11 +119,11 @@ def huber_step(values, weight, delta):
     return (low + high) / 2
 
 
-def quantile(values, weight, share):
-    """The mean of the least value with at least, and the least with more than, that share of the weight at or below it."""
+def quantile(values, weight, fraction):
+    """Return the mean of the smallest values with at least, and with more than, this fraction of the weight at or below them."""
     order = np.argsort(values)
     values, below = np.asarray(values)[order], np.cumsum(np.asarray(weight)[order])
-    goal = share * below[-1]
+    goal = fraction * below[-1]
     low = values[np.argmax(below >= goal)]
     high = values[np.argmax(below > goal)] if (below > goal).any() else low
     return low / 2 + high / 2

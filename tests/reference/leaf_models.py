@@ -1,4 +1,4 @@
-"""Leaf models in plain NumPy: for each member of the table, how to make an example, and what a leaf adds to a row."""
+"""Leaf models in NumPy: a random example of each member of the table, and the value that a leaf adds to a row."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Splits by sets of levels, by trying them all."""
+"""Splits by sets of levels, by exhaustive search."""
 
 from itertools import combinations
 
@@ -10,12 +10,12 @@ PARTITION, ONE_VS_REST = 1, 2
 
 
 def subsets(levels):
-    """Every set of the levels but the empty one."""
+    """Yield all non-empty sets of levels."""
     return [set(chosen) for n in range(1, len(levels) + 1) for chosen in combinations(levels, n)]
 
 
 def best_gain(cells, missing, sets, min_count=1, min_hessian=0.0, l2=0.0):
-    """The highest gain of a node, from its (n_levels, 3) cells, when one of the sets goes left; missing values, (3,), go to either side."""
+    """Return the highest gain of a node with cells (n_levels, 3) if one of the sets goes left and missing values, (3,), to either side."""
     total = cells.sum(axis=0) + missing
     gains = [-1.0]
     for chosen in sets:
@@ -28,7 +28,7 @@ def best_gain(cells, missing, sets, min_count=1, min_hessian=0.0, l2=0.0):
 
 
 def prefixes(cells, smooth=0.0, min_rows=1):
-    """The sets that cuts of the order by gradient / (hessian + smooth) make; levels of few rows are one."""
+    """Yield the sets of levels below each cut of the order by gradient / (hessian + smooth); levels with few rows are one."""
     present = [i for i in range(len(cells)) if cells[i, 2] > 0]
     rare = [i for i in present if cells[i, 2] < min_rows]
     groups = [[i] for i in present if i not in rare] + ([rare] if rare else [])
@@ -42,12 +42,12 @@ def prefixes(cells, smooth=0.0, min_rows=1):
 
 
 def members(bits):
-    """The levels of a set of (8,) uint32."""
+    """Return the levels of a set, (8,) uint32."""
     return {level for level in range(256) if bits[level >> 5] >> np.uint32(level & 31) & 1}
 
 
 def walk(nodes, sets, table):
-    """The leaf that each row of bins should end in, where all features are categories."""
+    """Return the leaf of each row of bins, if all features are categories."""
     of_node = dict(zip(np.flatnonzero(nodes["by_levels"]), map(members, sets), strict=True))
     at = np.zeros(table.n_rows, dtype=np.int64)
     for row, bins in enumerate(table.bins):

@@ -1,4 +1,4 @@
-"""Trees, walked node by node."""
+"""Prediction of trees, node by node."""
 
 from typing import NamedTuple
 
@@ -12,12 +12,12 @@ class Tree(NamedTuple):
     right: np.ndarray
     missing_left: np.ndarray
     value: np.ndarray  # (n_nodes,) or (n_nodes, n_outputs)
-    bin: np.ndarray | None = None  # of a node on a category: the number of its set
+    bin: np.ndarray | None = None  # at a split on a category: the index of its set
     sets: np.ndarray | None = None  # (n_sets, 8) uint32
 
 
 def leaf_of(tree, row, n_levels=None):
-    """The leaf that a row of numbers reaches; `n_levels` of the features that are categories, else 0."""
+    """Return the leaf of a row. `n_levels` is 0 for features that are not categories."""
     node = 0
     while tree.feature[node] >= 0:
         x = float(row[tree.feature[node]])
@@ -32,12 +32,12 @@ def leaf_of(tree, row, n_levels=None):
 
 
 def leaves(trees, x, n_levels=None):
-    """(n_rows, n_trees) int32"""
+    """Return the leaves of rows, (n_rows, n_trees) int32."""
     return np.array([[leaf_of(tree, row, n_levels) for tree in trees] for row in x], dtype=np.int32).reshape(len(x), len(trees))
 
 
 def add(trees, x, out, first=0, n_levels=None):
-    """Add the trees' values to out, (n_rows, n_outputs), one tree after the other; the first of them is tree number `first`."""
+    """Add the values of trees to out, (n_rows, n_outputs), in order. `first` is the number of the first tree."""
     reached = leaves(trees, x, n_levels)
     for t, tree in enumerate(trees):
         if tree.value.ndim == 2:

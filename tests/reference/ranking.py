@@ -1,10 +1,10 @@
-"""Ranking, pair by pair."""
+"""Ranking metrics and losses, pair by pair."""
 
 import numpy as np
 
 
 def order(raw):
-    """The rows by descending score, ties in their own order."""
+    """Return the rows by descending score; ties keep their order."""
     return np.argsort(-raw, kind="stable")
 
 
@@ -31,7 +31,7 @@ def reciprocal_rank(relevant, raw, k):
 
 
 def swapped(raw, i, j):
-    """Scores by which two rows have changed places, whatever ties there are."""
+    """Return scores after swapping two rows, regardless of ties."""
     ranks = np.empty(len(raw))
     ranks[order(raw)] = np.arange(len(raw))
     ranks[[i, j]] = ranks[[j, i]]
@@ -39,7 +39,7 @@ def swapped(raw, i, j):
 
 
 def change(measure, gain, raw, i, j):
-    """What a swap of two rows changes in a measure of the whole query, not yet divided by the best DCG or the number of relevant rows."""
+    """Return the change of a metric by a swap of two rows, before the division by the best DCG or the number of relevant rows."""
     if measure == "pairwise":
         return 1.0
     n = len(raw)
@@ -49,7 +49,7 @@ def change(measure, gain, raw, i, j):
 
 
 def pair_gradients(measure, gain, raw, unit, truncation, normalize):
-    """Gradients and hessians of one query's rows."""
+    """Return the gradients and hessians of the rows of one query."""
     n, by_score = len(raw), order(raw)
     gradient, hessian, total = np.zeros(n), np.zeros(n), 0.0
     for rank, i in enumerate(by_score[:truncation]):
@@ -73,7 +73,7 @@ def pair_gradients(measure, gain, raw, unit, truncation, normalize):
 
 
 def listwise_gradients(target, raw):
-    """Terms of three orders, as in Bruch (2021)."""
+    """Return the gradients and hessians of Bruch (2021)."""
     p = np.exp(raw - raw.max())
     p /= p.sum()
     first = p - target / target.sum()

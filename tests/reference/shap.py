@@ -1,4 +1,4 @@
-"""Shapley values of one tree by their definition: over all orders in which features may become known."""
+"""Shapley values of one tree by definition: over all orders of features."""
 
 from itertools import combinations
 from math import factorial
@@ -7,9 +7,9 @@ import numpy as np
 
 
 def expectation(tree, row, known, background=None):
-    """The tree's value for a row of which only some features are known.
+    """Return the value of a tree for a row of which only some features are known.
 
-    What is not known goes both ways, by the share of training rows; or as in a row of the background.
+    At a split on an unknown feature both children are weighted by their training rows, or a background row decides.
     """
 
     def value(node):
@@ -18,8 +18,8 @@ def expectation(tree, row, known, background=None):
             return tree.leaves.value[node]
         left, right = tree.left[node], tree.right[node]
         if feature not in known and background is None:
-            shares = tree.count[[left, right]] / tree.count[[left, right]].sum()
-            return shares[0] * value(left) + shares[1] * value(right)
+            fractions = tree.count[[left, right]] / tree.count[[left, right]].sum()
+            return fractions[0] * value(left) + fractions[1] * value(right)
         x = row[feature] if feature in known else background[feature]
         goes_left = tree.missing_left[node] if np.isnan(x) else x <= tree.threshold[node]
         return value(left if goes_left else right)
@@ -28,7 +28,7 @@ def expectation(tree, row, known, background=None):
 
 
 def shapley(tree, row, n_features, background=None):
-    """(n_features + 1,): the values, and the expected one."""
+    """Return the Shapley values and the expected value, (n_features + 1,)."""
     out = np.zeros(n_features + 1)
     for f in range(n_features):
         others = [g for g in range(n_features) if g != f]
@@ -42,7 +42,7 @@ def shapley(tree, row, n_features, background=None):
 
 
 def interactions(tree, row, n_features):
-    """(n_features, n_features): of each two features, half to either; zero on the diagonal."""
+    """Return interaction values, (n_features, n_features): half of each pair in each entry; 0 on the diagonal."""
     out = np.zeros((n_features, n_features))
     for f, g in combinations(range(n_features), 2):
         others = [h for h in range(n_features) if h not in (f, g)]

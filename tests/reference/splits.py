@@ -1,4 +1,4 @@
-"""The best split of a node, by trying them all."""
+"""Best split of a node, by exhaustive search."""
 
 from typing import NamedTuple
 
@@ -7,7 +7,7 @@ import numpy as np
 
 class Candidate(NamedTuple):
     gain: float
-    score: float  # of both children: what rounding errors of the gain are relative to
+    score: float  # score of both children, to which rounding errors of the gain are relative
     feature: int
     bin: int
     missing_left: bool
@@ -15,9 +15,9 @@ class Candidate(NamedTuple):
 
 
 def candidates(histogram, n_bins, missing, min_count=1, min_hessian=0.0, l2=0.0, hessian_unit=1.0, allowed=None):
-    """Every split that keeps the rules, from a node's (n_cells, 3) histogram.
+    """Return all splits that satisfy the rules, from the histogram of a node, (n_cells, 3).
 
-    A split sends the rows of a feature's bins up to one to the left, and the missing ones (its last bin, where `missing`) to either side.
+    A split sends the bins of a feature up to a threshold to the left, and missing values (its last bin, if `missing`) to either side.
     """
     found, begin = [], 0
     for feature, n in enumerate(n_bins):
@@ -25,7 +25,7 @@ def candidates(histogram, n_bins, missing, min_count=1, min_hessian=0.0, l2=0.0,
         begin += n
         if allowed is not None and not allowed[feature]:
             continue
-        if cells[:, 1].sum() == 0:  # no hessian at all: l2 alone makes no split
+        if cells[:, 1].sum() == 0:  # no splits without hessian, whatever l2 is
             continue
         total, absent = cells.sum(axis=0), cells[-1] if missing[feature] else np.zeros(3, dtype=np.int64)
         for bin_ in range(n - missing[feature]):
@@ -46,5 +46,5 @@ def keeps_rules(left, right, min_count, min_hessian, l2, hessian_unit):
 
 
 def score(sums, l2, hessian_unit):
-    """What a node takes off the loss, doubled: G^2 / (H + l2)."""
+    """Return twice the reduction of the loss by a node, G^2 / (H + l2)."""
     return float(sums[0]) ** 2 / (float(sums[1]) * hessian_unit + l2)

@@ -1,10 +1,10 @@
-"""Records of several outputs: projected to one, and summed by leaf."""
+"""Fixed-point gradients of several outputs: projection to one, and sums by leaf."""
 
 import numpy as np
 
 
 def project(gradients, hessians, mix_gradients, mix_hessians):
-    """(n_outputs, n_rows) integers to (n_rows,) float64 each, added in the order of outputs."""
+    """Project (n_outputs, n_rows) integers to (n_rows,) float64 each, summed in the order of outputs."""
     gradient, hessian = np.zeros((2, len(gradients[0])))
     for k in range(len(gradients)):
         gradient = mix_gradients[k] * gradients[k].astype(float) + gradient
@@ -13,7 +13,7 @@ def project(gradients, hessians, mix_gradients, mix_hessians):
 
 
 def leaf_sums(values, leaf_of_row, n_leaves):
-    """(n_leaves, n_outputs) exact sums of (n_outputs, n_rows) integers, as Python adds them."""
+    """Return exact sums of (n_outputs, n_rows) integers by leaf, (n_leaves, n_outputs)."""
     sums = [[0] * len(values) for _ in range(n_leaves)]
     for k, of_rows in enumerate(values.tolist()):
         for leaf, value in zip(leaf_of_row.tolist(), of_rows, strict=True):

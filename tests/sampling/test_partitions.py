@@ -1,4 +1,4 @@
-"""Samplers draw the same rows, however these are split over partitions."""
+"""Samplers draw the same rows for any number of partitions."""
 
 import numpy as np
 import pytest
@@ -78,15 +78,17 @@ def test_thresholds_come_from_some_rows_of_all_partitions(sampler, n):
 
 @pytest.mark.parametrize("sampler", [Uniform(1e-9), WholeQueries(1e-9)], ids=str)
 @partitions
-def test_where_no_partition_draws_a_row_it_is_the_first_of_all(sampler, n):
+def test_the_first_row_is_drawn_if_no_partition_draws_any(sampler, n):
     rows = check(sampler, 301, n, 3)
     assert rows[0] == 0
     assert len(rows) < 20
 
 
-@pytest.mark.parametrize("share", [1e-6, 0.5, 1.0])
+@pytest.mark.parametrize("fraction", [1e-6, 0.5, 1.0])
 @partitions
-def test_shares_of_classes(share, n):
+def test_fractions_of_classes(fraction, n):
     _, y, _ = data_set(3_001)
-    rows = check(Stratified(share), 3_001, n, 5)
-    np.testing.assert_array_equal(np.bincount(y[rows].astype(int)), [max(1, round(share * count)) for count in np.bincount(y.astype(int))])
+    rows = check(Stratified(fraction), 3_001, n, 5)
+    np.testing.assert_array_equal(
+        np.bincount(y[rows].astype(int)), [max(1, round(fraction * count)) for count in np.bincount(y.astype(int))]
+    )

@@ -1,4 +1,4 @@
-"""Samplers that are bound to the training rows: whole queries, and shares that hold for each class."""
+"""Samplers of whole queries, and of a fraction of each class."""
 
 import numpy as np
 import pytest
@@ -27,13 +27,13 @@ def test_at_least_one_query():
     assert all(len(WholeQueries(0.01).bind(few, CLASSES[:7]).draw(make(7), key, SERIAL)) in (3, 4) for key in range(20))
 
 
-@pytest.mark.parametrize("share", [0.5, 0.1, 1e-4])
-def test_shares_hold_for_each_class(share):
-    sampler = Stratified(share).bind(None, CLASSES)
+@pytest.mark.parametrize("fraction", [0.5, 0.1, 1e-4])
+def test_the_fraction_holds_for_each_class(fraction):
+    sampler = Stratified(fraction).bind(None, CLASSES)
     for key in (1, 2):
         rows = sampler.draw(make(), key, SERIAL)
         assert (np.diff(rows) > 0).all()
-        expected = [max(1, round(share * n)) for n in np.bincount(CLASSES.astype(int))]
+        expected = [max(1, round(fraction * n)) for n in np.bincount(CLASSES.astype(int))]
         np.testing.assert_array_equal(np.bincount(CLASSES[rows].astype(int)), expected)
 
 

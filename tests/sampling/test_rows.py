@@ -9,7 +9,7 @@ from tests.reference.histogram import hash_rows
 
 
 def make(n_rows=20_000, seed=0):
-    """FixedGradients of log-loss-like gradients, with room to grow, and the gradients and hessians in them."""
+    """Fixed-point gradients like those of the log-loss, with headroom."""
     rng = np.random.default_rng(seed)
     p = 1 / (1 + np.exp(-rng.normal(scale=2, size=n_rows)))
     gradient, hessian = p - (rng.random(n_rows) < p), p * (1 - p)
@@ -20,7 +20,7 @@ def make(n_rows=20_000, seed=0):
 
 
 def pairs(gradients):
-    """Gradients and hessians as floats, exact."""
+    """Gradients and hessians as floats; exact."""
     whole = gradients.data.view(np.int32).reshape(-1, 2)
     return whole[:, 0].astype(float), whole[:, 1].view(np.uint32).astype(float)
 
@@ -39,7 +39,7 @@ def test_the_same_for_any_number_of_threads(sampler):
 
 
 @each
-def test_sums_stay_right_on_average(sampler):
+def test_sums_are_unbiased(sampler):
     gradient, hessian = pairs(make())
     found = []
     for key in range(30):
@@ -61,7 +61,7 @@ def test_another_key_another_draw(sampler):
 
 
 @pytest.mark.parametrize("sampler", [Uniform(0.3), MinimalVariance(0.3)], ids=["uniform", "mvs"])
-def test_a_share_of_the_rows(sampler):
+def test_a_fraction_of_the_rows(sampler):
     rows = sampler.draw(make(), 3, SERIAL)
     assert (np.diff(rows) > 0).all()
     assert abs(len(rows) - 6_000) < 600

@@ -5,7 +5,7 @@ from sapwood.trees.features import FeaturePolicy, InteractionGroups, Interaction
 
 
 class Splits:
-    """A workspace whose nodes all split on the same feature."""
+    """Grower whose nodes all split on the same feature."""
 
     def __init__(self, feature=0):
         self.feature = feature
@@ -14,20 +14,20 @@ class Splits:
         return [self.feature] * len(nodes)
 
 
-def grow(policy, key, n_splits=30, workspace=None):
-    """(n_nodes, n_features): what each node may split on, one split after the other."""
+def grow(policy, key, n_splits=30, grower=None):
+    """Features that each node may split on, (n_nodes, n_features)."""
     features = policy.tree(key)
     rows = [features.of_root()]
     for node in range(n_splits):
-        rows += list(features.of_children([node], workspace or Splits()))
+        rows += list(features.of_children([node], grower or Splits()))
     return np.array(rows)
 
 
 @pytest.mark.parametrize(
-    "n_features, share, n_chosen", [(10, 1.0, 10), (10, 0.3, 3), (10, 0.29, 2), (10, 0.01, 1), (2, 0.5, 1), (3, 0.999, 2)]
+    "n_features, fraction, n_chosen", [(10, 1.0, 10), (10, 0.3, 3), (10, 0.29, 2), (10, 0.01, 1), (2, 0.5, 1), (3, 0.999, 2)]
 )
-def test_a_share_of_the_features_for_each_node(n_features, share, n_chosen):
-    policy = FeaturePolicy(n_features, by_node=share)
+def test_a_fraction_of_the_features_for_each_node(n_features, fraction, n_chosen):
+    policy = FeaturePolicy(n_features, by_node=fraction)
     assert policy.is_restricted == (n_chosen < n_features)
     if policy.is_restricted:
         allowed = grow(policy, 7)
@@ -36,7 +36,7 @@ def test_a_share_of_the_features_for_each_node(n_features, share, n_chosen):
         assert len({tuple(row) for row in allowed}) > 1
 
 
-def test_all_features_need_no_choice():
+def test_all_features_are_not_restricted():
     features = FeaturePolicy(5).tree(0)
     assert features.of_root() is None
     assert features.of_children([0], Splits()) is None
@@ -63,7 +63,7 @@ def test_a_node_draws_from_its_level_and_a_level_from_its_tree():
     assert (allowed <= whole).all()
 
 
-def test_every_feature_has_the_same_chance():
+def test_every_feature_has_the_same_probability():
     chosen = np.concatenate([grow(FeaturePolicy(8, by_node=0.25), key) for key in range(100)]).sum(axis=0, dtype=int)
     n = 100 * 61
     assert np.abs(chosen - n / 4).max() < 4 * np.sqrt(n * 0.25 * 0.75)

@@ -8,7 +8,7 @@ every_policy = pytest.mark.parametrize("policy", [LeafWise, DepthWise])
 
 
 def grow(frontier, gains):
-    """Split what the frontier chooses; the gains of all nodes to come are known. Returns the batches it chose."""
+    """Split the leaves that the frontier chooses; `gains` are those of all nodes. Returns the chosen batches."""
     frontier.add(0, gains[:1])
     n_nodes, batches = 1, []
     while chosen := frontier.choose():
@@ -25,14 +25,14 @@ class TestEveryPolicy:
     @given(
         gains=st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0]), min_size=1, max_size=60), max_leaves=st.none() | st.integers(2, 20)
     )
-    def test_keeps_its_word(self, policy, gains, max_leaves):
+    def test_limits_hold(self, policy, gains, max_leaves):
         batches = grow(policy(max_leaves), gains)
         chosen = [node for batch in batches for node in batch]
         assert len(set(chosen)) == len(chosen)
         assert all(gains[node] > 0 for node in chosen)
         if max_leaves is not None:
             assert len(chosen) + 1 <= max_leaves
-        # Nothing that could be split is left, unless there is no room.
+        # All leaves with a gain are split, unless the limit is reached.
         able = [node for node in range(min(2 * len(chosen) + 1, len(gains))) if gains[node] > 0]
         assert sorted(chosen) == able or len(chosen) + 1 == max_leaves
 
@@ -70,7 +70,7 @@ class TestDepthWise:
     def test_a_level_at_a_time(self):
         assert grow(DepthWise(None), [1.0, 2.0, 3.0, 0.0, 4.0, 2.5, 0.0]) == [[0], [1, 2], [4, 5]]
 
-    def test_the_best_of_a_level_where_there_is_no_room_for_all(self):
+    def test_the_best_leaves_of_a_level_up_to_the_limit(self):
         assert grow(DepthWise(5), [1.0, 2.0, 2.0, 1.0, 4.0, 3.0, 5.0]) == [[0], [1, 2], [6]]
         assert grow(DepthWise(6), [1.0, 2.0, 2.0, 1.0, 4.0, 3.0, 5.0]) == [[0], [1, 2], [4, 6]]
 
@@ -78,7 +78,7 @@ class TestDepthWise:
         assert grow(DepthWise(5), [1.0] * 9) == [[0], [1, 2], [3]]
 
 
-def test_a_policy_must_say_how():
+def test_abstract_methods_raise():
     with pytest.raises(TypeError, match="Frontier"):
         Frontier(3).add(0, [1.0])
     with pytest.raises(TypeError, match="Frontier"):
@@ -103,15 +103,15 @@ class TestSymmetric:
         frontier.choose()
         assert frontier.full
 
-    def test_stops_where_nothing_is_gained(self):
+    def test_stops_without_gain(self):
         assert grow(Symmetric(None), [1.0, -1.0, -1.0]) == [[0]]
 
 
 class TestTake:
-    """A leaf that is split without being chosen."""
+    """Leaves that are split without being chosen."""
 
     @every_policy
-    def test_counts_as_split(self, policy):
+    def test_a_removed_leaf_counts_as_split(self, policy):
         frontier = policy(3)
         frontier.add(0, [5.0])
         frontier.remove(0)

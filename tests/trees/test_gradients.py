@@ -46,8 +46,8 @@ class TestScale:
 
 
 @st.composite
-def record_lists(draw, constant_hessian):
-    """FixedGradients of up to 2^32 rows, known by their sums only."""
+def fixed_gradients(draw, constant_hessian):
+    """Fixed gradients of up to 2^32 rows, with sums but without data."""
     n_rows = draw(st.integers(1, 40)) if draw(st.booleans()) else draw(st.integers(1, 2**32 - 1))
     gradient = draw(st.integers(0, n_rows * kernels.MAX_GRADIENT))
     hessian = 0 if constant_hessian else draw(st.integers(0, n_rows * kernels.MAX_HESSIAN))
@@ -56,7 +56,7 @@ def record_lists(draw, constant_hessian):
 
 
 def most_after(total, shift):
-    """The most that rows of this total can add up to when each is rounded to 2^shift: a half may become a one."""
+    """Maximum sum of rows with this total after each is rounded to 2^shift: a half is rounded up."""
     return total if shift == 0 else total >> (shift - 1)
 
 
@@ -64,7 +64,7 @@ class TestFormat:
     @pytest.mark.parametrize("constant_hessian", [False, True])
     @given(data=st.data())
     def test_sums_fit_their_words(self, constant_hessian, data):
-        gradients = data.draw(record_lists(constant_hessian))
+        gradients = data.draw(fixed_gradients(constant_hessian))
         form = gradients.histogram_format()
         n = gradients.n_total
         assert n < 1 << form.count_bits
@@ -73,15 +73,15 @@ class TestFormat:
             gradient, hessian = n * 16383, n * 8191
         else:
             gradient, hessian = most_after(gradient, form.gradient_shift), most_after(hessian, form.hessian_shift)
-        assert gradient < 1 << 51  # what a double holds exactly, and the search for splits relies on
+        assert gradient < 1 << 51  # exact as doubles, which the split search requires
         assert hessian < 1 << 51
         beside_the_count = gradient if form.mode == SINGLE else hessian
         assert (beside_the_count << form.count_bits) + n < 1 << 63
 
     @pytest.mark.parametrize("constant_hessian", [False, True])
     @given(data=st.data())
-    def test_units_are_what_a_step_is_worth(self, constant_hessian, data):
-        gradients = data.draw(record_lists(constant_hessian))
+    def test_units_are_the_value_of_one_step(self, constant_hessian, data):
+        gradients = data.draw(fixed_gradients(constant_hessian))
         form, scale = gradients.histogram_format(), gradients.scale
         if form.mode == NARROW:
             assert form.gradient_unit * scale.gradient == 2.0**16
@@ -94,8 +94,8 @@ class TestFormat:
 
     @pytest.mark.parametrize("constant_hessian", [False, True])
     @given(data=st.data())
-    def test_no_bit_is_dropped_without_need(self, constant_hessian, data):
-        gradients = data.draw(record_lists(constant_hessian))
+    def test_sums_are_exact_if_they_fit(self, constant_hessian, data):
+        gradients = data.draw(fixed_gradients(constant_hessian))
         form = gradients.histogram_format()
         assume(form.mode != NARROW)
         gradient, _, hessian = gradients.sums
@@ -110,7 +110,7 @@ class TestFormat:
         sums = int(n_rows * kernels.MAX_GRADIENT * gradient_share), 0, int(n_rows * kernels.MAX_HESSIAN * hessian_share)
         return FixedGradients(np.empty(0, dtype=np.uint8), n_rows, GradientScale(1.0, 1.0), sums).histogram_format()
 
-    def test_many_steady_rows_are_narrow(self):
+    def test_many_light_tailed_rows_are_narrow(self):
         assert self.format(NARROW_ROWS, 0.1, 0.1).mode == NARROW
         assert self.format(NARROW_ROWS - 1, 0.1, 0.1).mode == WIDE
 
@@ -119,5 +119,5 @@ class TestFormat:
         assert self.format(NARROW_ROWS, light, 0.1).mode == WIDE
         assert self.format(NARROW_ROWS, 0.1, light).mode == WIDE
 
-    def test_one_hessian_for_all_is_single(self):
+    def test_a_constant_hessian_is_single(self):
         assert FixedGradients(np.empty(0, dtype=np.uint8), 5, GradientScale(1.0, 0.0), (7, 7, 0)).histogram_format().mode == SINGLE

@@ -19,12 +19,12 @@ from sapwood.trees.growth import make_grower
 from sapwood.trees.leaf_assignment import LeafAssignment
 from sapwood.trees.rules import Rules
 
-every_policy = pytest.mark.parametrize("policy", ["leafwise", "depthwise"])  # a symmetric tree has its own file
+every_policy = pytest.mark.parametrize("policy", ["leafwise", "depthwise"])  # symmetric trees have their own tests
 
 
 @st.composite
 def tables(draw, most_rows=300):
-    """Rows with ties and missing values, a numeric target and one of classes."""
+    """Rows with ties and missing values, a numeric and a class target."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n_rows, n_features = draw(st.integers(2, most_rows)), draw(st.integers(1, 6))
     x = rng.integers(0, draw(st.sampled_from([2, 5, 100])), (n_rows, n_features)).astype(float)
@@ -43,7 +43,7 @@ def depths(tree):
 
 
 def leaf_of_rows(model, x):
-    """(n_rows, n_trees): where the trees send rows."""
+    """Leaves of rows, (n_rows, n_trees)."""
     out = np.empty((len(x), len(model.trees)), dtype=np.int32)
     model.scorer().leaves(x, 0, len(model.trees), out, 1)
     return out
@@ -66,7 +66,7 @@ def test_limits_hold_exactly(Estimator, policy, table, max_leaf_nodes, max_depth
     reached = leaf_of_rows(model, x)
     for t, tree in enumerate(model.trees):
         is_leaf = tree.feature < 0
-        # Every node's count is the number of rows that pass it.
+        # The count of a node is the number of its rows.
         np.testing.assert_array_equal(tree.count[is_leaf], np.bincount(reached[:, t], minlength=len(is_leaf))[is_leaf])
         np.testing.assert_array_equal(tree.count[~is_leaf], (tree.count[tree.left] + tree.count[tree.right])[~is_leaf])
         assert tree.count[0] == len(x)
@@ -80,7 +80,7 @@ def test_limits_hold_exactly(Estimator, policy, table, max_leaf_nodes, max_depth
 
 
 @given(tables())
-def test_policies_agree_where_every_leaf_is_split(table):
+def test_policies_agree_if_every_leaf_is_split(table):
     x, y, _ = table
     limits = {"max_iter": 3, "max_leaf_nodes": None, "min_samples_leaf": 5}
     leafwise, depthwise = (BoostingRegressor(grow_policy=policy, **limits).fit(x, y).predict(x) for policy in ("leafwise", "depthwise"))
@@ -88,7 +88,7 @@ def test_policies_agree_where_every_leaf_is_split(table):
 
 
 def splits_in_order(tree):
-    """The inner nodes in the order they were split: children were made then."""
+    """Inner nodes in the order in which they were split."""
     inner = np.flatnonzero(tree.feature >= 0)
     return inner[np.argsort(tree.left[inner])]
 
@@ -112,7 +112,7 @@ def test_depthwise_finishes_a_level_before_the_next(table):
 
 
 class Splits:
-    """What a policy asks a workspace, answered by a tree."""
+    """Grower of a FeaturePolicy whose splits are those of a tree."""
 
     def __init__(self, tree):
         self.tree = tree
@@ -139,7 +139,7 @@ def test_only_features_that_a_node_may_use(policy):
         inner = tree.feature >= 0
         assert allowed[inner, tree.feature[inner]].all()
         used |= set(map(tuple, allowed))
-    assert len(used) > 50  # drawn anew for each node
+    assert len(used) > 50  # drawn for each node
 
 
 @pytest.mark.parametrize("l2", [0.0, 5.0])
@@ -154,10 +154,10 @@ def test_leaf_values_are_newton_steps(l2):
         assert tree.leaves.value[leaf] == pytest.approx(0.3 * residuals.sum() / (len(residuals) + l2), abs=1e-8)
 
 
-def test_leaves_of_the_log_loss_hold_enough_hessian():
+def test_leaves_of_the_log_loss_have_the_minimum_hessian():
     rng = np.random.default_rng(3)
     x = rng.normal(size=(1000, 3))
-    y = (x[:, 0] + 0.2 * rng.normal(size=1000) > 0.5).astype(int)  # most rows are soon settled
+    y = (x[:, 0] + 0.2 * rng.normal(size=1000) > 0.5).astype(int)  # most rows are soon predicted with certainty
     model = BoostingClassifier(max_iter=30, min_samples_leaf=4).fit(x, y).model_
     reached = leaf_of_rows(model, x)
     least = []
@@ -166,11 +166,11 @@ def test_leaves_of_the_log_loss_hold_enough_hessian():
         if tree.n_leaves > 1:
             least.append(np.bincount(reached[:, t], p * (1 - p), len(tree.feature))[tree.feature < 0].min())
     rule = LogLoss.min_hessian_per_sample * 4
-    assert rule - 1e-6 <= min(least) < rule * 1.2  # it held, and it had to
+    assert rule - 1e-6 <= min(least) < rule * 1.2  # the rule holds, and has an effect
 
 
 class TestGrowTree:
-    """The loop itself, with rules that estimators do not offer."""
+    """The growing loop, with rules that estimators do not offer."""
 
     def grow(self, x, y, loss="squared_error", raw=None, policy="leafwise", **rules):
         table = ArrayTable(x)
@@ -187,11 +187,11 @@ class TestGrowTree:
         x = rng.normal(size=(n_rows, 4))
         return x, x[:, 0] * 2 + np.sin(3 * x[:, 1]) + rng.normal(size=n_rows)
 
-    def test_gains_are_the_fall_of_twice_the_loss(self):
+    def test_gains_are_twice_the_reduction_of_the_loss(self):
         x, y = self.data()
         tree, leaves = self.grow(x, y, learning_rate=1.0)
         before, after = (y**2).sum(), ((y - tree.leaves.value[leaves.nodes][leaves.of_row]) ** 2).sum()
-        root = y.sum() ** 2 / len(y)  # what one leaf would have gained
+        root = y.sum() ** 2 / len(y)  # gain of a single leaf
         assert tree.gain.sum() == pytest.approx(before - after - root, rel=1e-6)
 
     @pytest.mark.parametrize("min_gain", [10.0, 30.0, 200.0])
@@ -220,7 +220,7 @@ class TestGrowTree:
         assert np.abs(free.leaves.value).max() > 0.4
         np.testing.assert_array_equal(held.leaves.value, np.clip(free.leaves.value, -0.4, 0.4))
 
-    def test_leaves_tell_where_rows_are(self):
+    def test_the_leaf_assignment_is_that_of_the_tree(self):
         x, y = self.data()
         for max_leaves, size in ((20, 1), (None, 2)):
             tree, leaves = self.grow(x, y, max_leaves=max_leaves, min_samples_leaf=1)

@@ -1,4 +1,4 @@
-"""Models and trees grown on several partitions of the rows are those grown on all rows at once."""
+"""Trees are the same for any number of partitions."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -28,7 +28,7 @@ from tests.test_determinism import IN_PAGES, classifier, counts, large, measures
 
 
 def partition_of(pages, layout, rows, n_threads=1):
-    """A RowPartition of some rows of a single page."""
+    """RowPartition of some rows of a single page."""
     page = pages.pages[0].take(np.arange(rows.start, rows.stop), rows.start)
     return kernels.RowPartition(layout, [page.open(pages.layout, 0)], n_threads)
 
@@ -72,7 +72,7 @@ def test_partitions_leave_no_trace(case, n_partitions, monkeypatch):
 
 
 def run(n, work):
-    """The results of work(execution) in n partitions, which are threads."""
+    """Results of work(execution) in n partitions, which are threads."""
     collectives = thread_collectives(n)
 
     def one(collective):
@@ -91,8 +91,8 @@ FORCED = ForcedSplit(1, 40, left=ForcedSplit(2, 70), right=ForcedSplit(0, 255))
 
 @pytest.mark.parametrize(("policy", "forced"), [*((policy, None) for policy in FRONTIERS), ("leafwise", FORCED), ("depthwise", FORCED)])
 @pytest.mark.parametrize("loss", ["squared_error", "poisson"])
-def test_workers_grow_one_tree(policy, forced, loss):
-    """Each worker has its rows and a search of its own; all of them see the same sums, and so make the same tree."""
+def test_all_partitions_grow_the_same_tree(policy, forced, loss):
+    """Each partition has its own rows and split search; all use the same sums."""
     rng = np.random.default_rng(0)
     n_rows, n_workers = 3_000, 3
     x = rng.normal(size=(n_rows, 5))
@@ -123,7 +123,7 @@ def test_workers_grow_one_tree(policy, forced, loss):
         size = whole.scale.bytes_per_row
         leaves = LeafAssignment(mine.stop - mine.start)
         grower = SummedGrower(kernels.SplitSearch(layout, 1, 1 << 24), partition_of(pages, layout, mine), execution)
-        own = replace(whole, data=whole.data[mine.start * size : mine.stop * size])  # whose sums and number are those of all
+        own = replace(whole, data=whole.data[mine.start * size : mine.stop * size])  # sums and number of rows are those of all
         return grow(grower, own, leaves), leaves.of_row
 
     for (tree, of_row), mine in zip(run(n_workers, work), rows, strict=True):
@@ -133,7 +133,7 @@ def test_workers_grow_one_tree(policy, forced, loss):
         np.testing.assert_array_equal(of_row, all_leaves.of_row[mine])
 
 
-def test_the_place_of_the_rows_chooses_the_grower():
+def test_make_grower():
     x = np.arange(40.0)[:, None]
     pages = Pages.build(ArrayTable(x), Binning.fit(ArrayTable(x), 255, None, None, 0, SERIAL), SERIAL)
     assert type(make_grower(pages, 0, SERIAL)) is LocalGrower

@@ -33,7 +33,7 @@ BASE = np.array([0.5, -1.0, 2.0])
 
 
 def make_tree(rng, name, n_leaves, n_outputs):
-    """A tree of random shape, in which some leaves have no training rows."""
+    """Random tree in which some leaves have no training rows."""
     shape = random_tree(rng, n_leaves, N_FEATURES, CUTS)
     count = np.where(shape.feature < 0, rng.integers(0, 9, len(shape.feature)), 0)
     for node in np.flatnonzero(shape.feature >= 0)[::-1]:
@@ -52,7 +52,7 @@ def make_tree(rng, name, n_leaves, n_outputs):
 
 
 class Case:
-    """A model of one leaf model, with one output a tree or several, and rows for it."""
+    """Model with a leaf model, with one or several outputs per tree, and rows."""
 
     def __init__(self, name, shared, seed=0):
         rng = np.random.default_rng(seed)
@@ -69,7 +69,7 @@ class Case:
         return Model(binning, BASE, "squared_error", "identity", list(self.trees), int(self.shared), leaf_model=self.leaf_model)
 
     def adds(self, leaves, node, row=None):
-        """(n_outputs,): the part of a leaf in the raw prediction of a row; by default of the first."""
+        """Value that a leaf adds to the raw prediction of a row, (n_outputs,)."""
         return self.added(leaves, node, self.x[0] if row is None else row)
 
     def all_added(self, leaves):
@@ -80,7 +80,7 @@ class Case:
         return np.flatnonzero(self.tree.feature < 0)
 
     def expected(self, tree, x):
-        """(n_outputs of the tree, n_rows): a tree's part in the raw predictions, row by row."""
+        """Raw predictions of a tree, row by row, (n_outputs of the tree, n_rows)."""
         reached = twin.leaves([tree], x)[:, 0]
         return np.array([self.added(tree.leaves, node, row) for node, row in zip(reached, x, strict=True)]).T
 
@@ -207,13 +207,13 @@ def test_faults_of_a_file(case):
 
 
 @pytest.mark.parametrize("name", ["unknown", None, 3, ["constant"], ""])
-def test_a_file_with_a_leaf_model_that_is_not_known(case, name):
+def test_a_file_with_an_unknown_leaf_model(case, name):
     arrays, about = case.model().to_parts()
     with pytest.raises(ModelFormatError, match=r"leaf model .* is unknown to this version, which reads constant"):
         Model.from_parts(arrays, {**about, "leaves": name})
 
 
-@pytest.mark.parametrize("n_rows", [1, 5, N_ROWS])  # few rows walk alone or together, others in blocks
+@pytest.mark.parametrize("n_rows", [1, 5, N_ROWS])  # few rows use the tree walk, others blocks
 def test_scorer(case, n_rows):
     x = case.x[:n_rows]
     assert_allclose(case.model().predict_raw(ArrayTable(x), Execution(2)), case.raw(x), rtol=1e-12, atol=1e-12)
@@ -284,7 +284,7 @@ def test_constants_are_what_the_leaves_add_to_every_row(case):
         assert_array_equal([case.adds(case.tree.leaves, node, row) for row in case.x[:5]], [values[node]] * 5)
 
 
-def test_words(case):
+def test_descriptions(case):
     node = case.leaf_nodes[0]
     json.dumps(case.tree.leaves.describe(node), allow_nan=False)
     assert case.leaf_model.summary(case.shared)
@@ -303,7 +303,7 @@ def test_merging_scales_the_leaves(case):
 
 
 class VaryingLeaves(ConstantLeaves):
-    """Leaves that no format of numbers can hold."""
+    """Leaf model without constant values."""
 
     name = "varying"
 
@@ -312,7 +312,7 @@ class VaryingLeaves(ConstantLeaves):
 
 
 @pytest.mark.parametrize("format", EXPORTERS)
-def test_formats_of_constants_refuse_others_by_name(format):
+def test_formats_with_constant_leaves_raise_for_others(format):
     model = Case("constant", False).model()
     model.trees = [Tree(**{**vars(tree), "leaves": VaryingLeaves(tree.leaves.value)}) for tree in model.trees]
     with pytest.raises(ExportError, match=f"format='{format}' cannot express varying leaves"):

@@ -50,13 +50,13 @@ def test_sums_of_nodes(tree, leaves):
     assert_array_equal(sums[:, 1], 10 * sums[:, 0])
 
 
-def test_a_split_is_worth_what_the_best_leaves_below_it_are(tree):
+def test_worth_keeping(tree):
     #                             0  1  2  3  4  5  6  7  8
     assert_array_equal(worth_keeping(tree, np.array([0.0, 3, 1, 1, 1, 1, 0, 1, 2]))[[0, 1, 2, 4]], [True, True, False, True])
     assert_array_equal(worth_keeping(tree, np.array([9.0, 3, 1, 1, 5, 1, 0, 1, 2]))[[0, 1, 2, 4]], [False, True, False, False])
 
 
-def test_pruned(tree, leaves):
+def test_prune(tree, leaves):
     kept = np.array([1, 0, 1, 0, 1, 0, 0, 0, 0], dtype=bool)  # node 4 goes with node 1, which is above it
     pruned, at = prune(tree, leaves, kept, BY_LEVELS)
     assert_array_equal(at, [1, 5, 6])
@@ -75,7 +75,7 @@ def test_pruned(tree, leaves):
     assert_array_equal(leaves.count, [4, 2, 1])
 
 
-def test_nothing_is_left_but_the_root(tree, leaves):
+def test_prune_to_the_root(tree, leaves):
     pruned, at = prune(tree, leaves, np.zeros(9, dtype=bool), BY_LEVELS)
     assert_array_equal(pruned.feature, [-1])
     assert_array_equal(at, [0])
@@ -83,7 +83,7 @@ def test_nothing_is_left_but_the_root(tree, leaves):
     assert_array_equal(leaves.of_row, np.zeros(7))
 
 
-def test_all_that_is_kept_is_as_it_was(tree, leaves):
+def test_prune_nothing(tree, leaves):
     pruned, at = prune(tree, leaves, FEATURE >= 0, BY_LEVELS)
     for name in Tree.names():
         assert_array_equal(getattr(pruned, name), getattr(tree, name))

@@ -104,7 +104,7 @@ class Pages:
         return cls(layout, [page.take(np.arange(a, min(a + page_rows, page.n_rows)), a) for a in starts])
 
     def take(self, rows: np.ndarray) -> Pages:
-        """Some of the rows, ascending, in pages of their own."""
+        """Return the given rows (ascending) in new pages."""
         begin = np.searchsorted(rows, [page.first_row for page in self.pages] + [self.n_rows])
         chosen = [rows[a:b] - page.first_row for page, a, b in zip(self.pages, begin[:-1], begin[1:], strict=True)]
         return Pages(self.layout, [page.take(own, int(a)) for page, own, a in zip(self.pages, chosen, begin[:-1], strict=True)])

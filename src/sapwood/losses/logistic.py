@@ -13,7 +13,7 @@ class LogLoss(CompiledLoss):
     kind = 4
     link = "logit"
     bounds: tuple[float, float] | None = (1.0, 0.25)
-    min_hessian_per_sample = 0.1  # hessian of p = 0.113: leaves of rows with more extreme predictions overfit
+    min_hessian_per_sample = 0.1  # hessian of p = 0.113; avoids leaves of rows that are already predicted with certainty
     max_step = 4.0
     base_score_is_mean = True
 

@@ -18,7 +18,7 @@ def targets(missing=0.0, n_rows=300, n_outputs=3):
 
 
 def alone(y, raw, weight, k):
-    """The rows with a target for an output, and what there is of them."""
+    """Targets, raw predictions and weights of the rows with a target for an output."""
     there = ~np.isnan(y[:, k])
     return there, (y[there, k], raw[k : k + 1, there], None if weight is None else weight[there])
 
@@ -27,7 +27,7 @@ def alone(y, raw, weight, k):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 class TestAgainstOneLossForEach:
-    """What is missing is as if it had not been there."""
+    """Rows with a missing target are ignored."""
 
     def test_base_score_and_mean(self, name, weighted, missing):
         y, raw, weight = targets(missing)
@@ -37,7 +37,7 @@ class TestAgainstOneLossForEach:
         np.testing.assert_array_equal(loss.base_score(y, weight), np.concatenate([one.base_score(t, w) for t, _, w in parts]))
         assert loss.mean(y, raw, weight, SERIAL) == pytest.approx(np.mean([one.mean(*part, SERIAL) for part in parts]), rel=1e-12)
 
-    def test_records(self, name, weighted, missing):
+    def test_fixed_gradients(self, name, weighted, missing):
         y, raw, weight = targets(missing)
         weight = weight if weighted else None
         for k, gradients in enumerate(several(name).fixed_gradients(y, raw, weight, SERIAL)):
