@@ -203,7 +203,7 @@ class TestCraftedArrays:
         assert Model.from_bytes(pack({**arrays, "value": np.zeros((n, 3))}, {**about, "shared": 1, "best_round": 9})).n_rounds == 9
         for shape, shared in (((n, 3), 0), ((n, 2), 1), ((n, 4), 1), ((n, 0), 1), ((n, 1), 1), ((n, 3, 1), 1)):
             refuse({**arrays, "value": np.zeros(shape)}, {**about, "shared": shared}, "value")
-        refuse({**arrays, "value": np.zeros((n - 1, 3))}, {**about, "shared": 1}, "another length")
+        refuse({**arrays, "value": np.zeros((n - 1, 3))}, {**about, "shared": 1}, "one entry per node")
         refuse({**arrays, "value": np.full((n, 3), np.nan)}, {**about, "shared": 1}, "not finite")
         refuse({**arrays, "value": np.zeros((n, 3))}, {**about, "shared": 2}, "round is not whole")
 

@@ -146,7 +146,7 @@ def _as_integers(values: np.ndarray, execution: Execution) -> tuple[np.ndarray, 
 
 @dataclass(frozen=True)
 class EncodedFeature:
-    """EncodedFeature feature. `training`, (n_rows,) float64, holds its values in the training rows; None if they are looked up."""
+    """Encoded feature. `training`, (n_rows,) float64, holds its values in the training rows; None if they are looked up."""
 
     lookup: Lookup
     training: np.ndarray | None = None

@@ -190,7 +190,7 @@ def _check(lookup: Lookup, n_bins: int) -> None:
 
 
 class EncodedTable(Table):
-    """Table of the features of an encoding. EncodedFeature features are computed when they are read."""
+    """Table of the features of an encoding. Encoded features are computed when they are read."""
 
     table: Table
     encoding: Encoding
