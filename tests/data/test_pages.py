@@ -106,7 +106,7 @@ class TestSelectionsAndPages:
             np.testing.assert_array_equal(taken.layout.missing, np.isnan(x[rows]).any(axis=0))
 
 
-class TestWorkspace:
+class TestGrower:
     """Pages in a grower."""
 
     def root(self, grower, n_rows):

@@ -20,7 +20,7 @@ Name = str | int
 Level = str | int | float | bool
 
 KINDS = ("number", "bool", "datetime", "duration", "category")
-FIXED_ZONE = re.compile(r"(?:UTC)?([+-])(\d\d):?(\d\d)", re.ASCII)  # an offset from UTC instead of a name
+FIXED_ZONE = re.compile(r"(?:UTC)?([+-])(\d\d):?(\d\d)", re.ASCII)  # time zone with a fixed offset
 UNSEEN = -1  # code of missing values and of unseen levels
 
 
@@ -56,7 +56,7 @@ class Kind:
 
     @cached_property
     def level_type(self) -> type | None:
-        """str if all levels are text, float if all are numbers; None if there are both."""
+        """Type of the levels: str if all are strings, float if all are numbers; None if there are both, or none."""
         classes = _classes(self.levels)
         return None if len(classes) != 1 else str if classes == {"text"} else float
 
@@ -72,7 +72,7 @@ NUMBER = Kind()
 
 
 def is_zone(zone: str) -> bool:
-    """Whether this may be a time zone: a name, which need not be known here, or an offset from UTC of less than a day."""
+    """Whether a string can be a time zone: a name (not looked up), or an offset from UTC of less than a day."""
     fixed = FIXED_ZONE.fullmatch(zone)
     return not fixed or (int(fixed[2]) < 24 and int(fixed[3]) < 60)
 
@@ -217,7 +217,7 @@ class Schema:
 
     @cached_property
     def text_names(self) -> list[str] | None:
-        """Names as scikit-learn knows them; None unless all are text."""
+        """Names of the columns if all are strings, as in scikit-learn; else None."""
         names = [name for name in self.names or () if isinstance(name, str)]
         return names if names and len(names) == len(self.names or ()) else None
 

@@ -1,7 +1,7 @@
 """Single rows of data frames, and rows as dicts.
 
-A service predicts one row at a time: `read_row` reads it value by value, because reading whole columns would take a hundred times as long
-as its trees. Whatever it does not know, it leaves to `read_table`, which gives the same numbers or raises the error.
+`read_row` reads a single row value by value, since reading it by column takes a hundred times as long as its trees. If it does not support
+a row, `read_table` reads it, with the same result, or raises an error.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def read_row(X: Any, schema: Schema) -> ArrayTable | None:
 
 
 def _open(X: Any, numbers: bool) -> tuple[list[Any], np.ndarray | Sequence[Any]] | None:
-    """Names and values of the only row; `numbers`: the model has only numbers, so an array will do."""
+    """Return the names and values of a single row; None if X is something else. `numbers`: whether all features are numbers."""
     kind = type(X)
     if kind is dict:
         return list(X), list(X.values())
@@ -66,15 +66,15 @@ def _order(given: list[Any], names: list[str]) -> list[int] | None:
 
 
 def as_number(value: Any, kind: Kind) -> float:
-    """Return a value as its column stores it. Raises TypeError if that takes the whole column to know."""
+    """Return a value as a number, as in a column of this kind. Raises TypeError if the whole column is needed."""
     if kind.name in ("number", "bool"):
         return _plain(value)
     if not kind.is_category:
-        raise TypeError("times are read by column")
+        raise TypeError("datetimes are read by column")
     if value is None or value != value:
         return MISSING_CODE
     if not kind.levels:
-        raise TypeError("there are no levels to compare with")
+        raise TypeError("the category has no levels")
     if type(value) is not str:
         _plain(value)
     if kind.level_type is not (str if type(value) is str else float):
@@ -83,7 +83,7 @@ def as_number(value: Any, kind: Kind) -> float:
 
 
 def _plain(value: Any) -> float:
-    """Number of a number, a bool or None. Raises TypeError for other types, such as text, which `float` would accept."""
+    """Return a number, a bool or None as a float. Raises TypeError for other types, such as strings, which `float` accepts."""
     if type(value) is float:
         return value
     if value is None:
@@ -106,10 +106,10 @@ def as_dicts(X: Any) -> list[Mapping[Any, Any]] | None:
 
 
 def dicts_table(rows: Sequence[Mapping[Any, Any]], missing_values: frozenset[Any] = frozenset()) -> FrameTable:
-    """Return rows as a table whose columns are all names that occur; a name that a row lacks is missing there."""
+    """Return rows as a table with a column for each name. A name that is not in a row is missing there."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     if not names:
-        raise ValueError("Found array with 0 feature(s) (X is made of empty dicts) while a minimum of 1 is required.")
+        raise ValueError("Found array with 0 feature(s) (all dicts in X are empty) while a minimum of 1 is required.")
     columns = []
     for name in names:
         values = np.empty(len(rows), dtype=object)

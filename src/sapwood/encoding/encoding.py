@@ -224,7 +224,7 @@ class EncodedTable(Table):
     def dense(self, rows: slice) -> np.ndarray:
         if rows.stop - rows.start > 1 or self.given or self.encoding.parts:
             return super().dense(rows)
-        columns = self.table.dense(rows)[0].tolist()  # of one row: value by value, which is faster than arrays of length 1
+        columns = self.table.dense(rows)[0].tolist()  # one row, value by value: faster than arrays of length 1
         features = columns + [np.nan] * (self.n_features - len(columns))
         for feature, lookup in self.encoding.lookups.items():
             features[feature] = lookup.value([columns[c] for c in lookup.columns])

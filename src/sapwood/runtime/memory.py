@@ -1,4 +1,4 @@
-"""How much memory this process may use."""
+"""Memory limit of this process."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ CGROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limi
 
 
 def memory_limit() -> int:
-    """Return the bytes of memory of the machine, or fewer where the process or its control group is limited."""
+    """Return the memory that this process may use, in bytes: that of the machine, or the limit of the process or its control group."""
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), resource.getrlimit(resource.RLIMIT_AS)[0]]
     limits += [_read_number(path) for path in CGROUP_LIMITS]
-    return min(limit for limit in limits if limit > 0)  # no limit is -1
+    return min(limit for limit in limits if limit > 0)  # -1 is no limit
 
 
 def _read_number(path: str) -> int:
