@@ -112,13 +112,15 @@ class TestShares:
     def test_what_is_wrong_is_named(self):
         wrong = SHARES.copy()
         wrong[7] *= 2
-        with pytest.raises(ValueError, match=r"y as a matrix must be labels \(0 or 1\), or probabilities .*; got \[.*\] in row 7"):
+        with pytest.raises(
+            ValueError, match=r"y with several columns must be multilabel indicators \(0 or 1\), or probabilities .*; got \[.*\] in row 7"
+        ):
             classifier().fit(X, wrong)
-        with pytest.raises(ValueError, match="loss='focal' is not for targets like these; choose from log_loss"):
+        with pytest.raises(ValueError, match="loss='focal' is not available for this kind of target; choose from log_loss"):
             classifier(loss="focal").fit(X, SHARES)
         with pytest.raises(ValueError, match="y_val has 2 columns, but y has 3"):
             classifier().fit(X, SHARES, X_val=X, y_val=SHARES[:, :2])
-        with pytest.raises(ValueError, match="y_val must be made of 0 and 1, as y is"):
+        with pytest.raises(ValueError, match="y_val must contain only 0 and 1, as y does"):
             classifier().fit(X, SETS, X_val=X, y_val=SHARES)
         with pytest.raises(ValueError, match="class_weight has classes that y does not have"):
             classifier(class_weight={"a": 1.0}).fit(X, SHARES)

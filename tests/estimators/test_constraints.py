@@ -134,7 +134,7 @@ class TestMonotonic:
             ([1, 0], r"monotonic_cst has shape \(2,\) but the input data X has 3 features"),
             ([1, 2, 0], "monotonic_cst must consist of -1 .* got 2"),
             ({"a": 1}, "monotonic_cst names the feature 'a', but X had no column names"),
-            ({5: 1}, "monotonic_cst gives the feature 5, but X has 3 features: 0 to 2"),
+            ({5: 1}, "monotonic_cst selects the feature 5, but X has 3 features: 0 to 2"),
             ({0: "up"}, "got 'up'"),
         ],
     )

@@ -97,9 +97,9 @@ def test_one_fold_that_fails_does_not_leave_the_others_waiting():
 
 
 def test_bad_arguments():
-    with pytest.raises(TypeError, match="cv trains estimators of sapwood; got Ridge"):
+    with pytest.raises(TypeError, match="estimator must be a Sapwood estimator; got Ridge"):
         cv(Ridge(), X, Y)
-    with pytest.raises(ValueError, match="patience must be at least 1, or None; got 0"):
+    with pytest.raises(ValueError, match="patience must be >= 1 or None; got 0"):
         cv(BoostingRegressor(), X, Y, patience=0)
 
 

@@ -671,7 +671,7 @@ def test_fewer_rounds_than_there_are_is_an_error_and_as_many_change_nothing():
 
 def test_going_on_with_other_classes_is_an_error():
     fitted = classifier(warm_start=True).fit(X, LABELS)
-    with pytest.raises(ValueError, match=r"continues a model of the classes \[0, 1\], but y has \['high', 'low', 'middle'\]"):
+    with pytest.raises(ValueError, match=r"continues a model with classes \[0, 1\], but y has \['high', 'low', 'middle'\]"):
         fitted.set_params(max_iter=30).fit(X, WORDS)
 
 

@@ -1,8 +1,4 @@
-"""Watching a training: sets, metrics, callbacks, splitters, scikit-learn's own callbacks."""
-
-import io
-import sys
-from types import SimpleNamespace
+"""Evaluation sets, metrics and validation splits."""
 
 import numpy as np
 import pytest
@@ -13,9 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sapwood import BoostingClassifier, BoostingRegressor
-from sapwood.callbacks import Callback, EarlyStopping, LearningRate, Log, ProgressBar, SaveModel
-from sapwood.callbacks import progress as progress_module
-from sapwood.estimators import fit_data as sets
+from sapwood.estimators import fit_data
 from sapwood.metrics import Metric
 
 rng = np.random.default_rng(0)
@@ -48,11 +42,11 @@ class TestEvalSets:
         np.testing.assert_allclose(fitted.evals_result_["new"]["mae"], expected, rtol=1e-9)
         assert fitted.evals_result_["weighted"]["r2"][-1] == pytest.approx(r2_score(NEW_Y, stages[-1], sample_weight=WEIGHT))
 
-    def test_watching_changes_nothing(self):
+    def test_evaluation_sets_do_not_change_the_model(self):
         plain = regressor().fit(X[:400], Y[:400])
-        watched = regressor().fit(X[:400], Y[:400], eval_sets=[(NEW, NEW_Y)], eval_metric="r2")
-        assert plain.model_.to_bytes() == watched.model_.to_bytes()
-        assert list(watched.evals_result_) == ["eval_0"]
+        evaluated = regressor().fit(X[:400], Y[:400], eval_sets=[(NEW, NEW_Y)], eval_metric="r2")
+        assert plain.model_.to_bytes() == evaluated.model_.to_bytes()
+        assert list(evaluated.evals_result_) == ["eval_0"]
         assert plain.evals_result_ == {}
 
     def test_the_loss_is_the_default(self):
@@ -138,7 +132,7 @@ class TestEvalSets:
         expected = mean_absolute_error(NEW_Y, fitted.predict(NEW), sample_weight=WEIGHT)
         assert fitted.evals_result_["weighted"]["mean_absolute_error"][-1] == pytest.approx(expected)
 
-    def test_warm_start_goes_on(self):
+    def test_warm_start_continues_the_scores(self):
         sets = {"new": (NEW, NEW_Y)}
         whole = regressor().fit(X[:400], Y[:400], eval_sets=sets)
         parts = regressor(warm_start=True, max_iter=5).fit(X[:400], Y[:400], eval_sets=sets)
@@ -148,7 +142,7 @@ class TestEvalSets:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            ({"eval_sets": {"train": (NEW, NEW_Y)}}, "eval_sets must not be called 'train'"),
+            ({"eval_sets": {"train": (NEW, NEW_Y)}}, "eval_sets must not have the name 'train'"),
             (
                 {"eval_sets": {"new": (NEW,)}},
                 "eval_sets['new'] must be (X, y), (X, y, sample_weight), (X, y, sample_weight, ",
@@ -159,7 +153,7 @@ class TestEvalSets:
             ({"eval_sets": {"new": (NEW, NEW_Y, -WEIGHT)}}, "sample_weight of eval_sets['new'] must not be negative"),
             ({"eval_sets": {"new": (NEW[:, :2], NEW_Y)}}, "features"),
             ({"eval_metric": "mae"}, "eval_metric is given, but there is no evaluation set"),
-            ({"eval_sets": 3}, "eval_sets must be a dict of name -> (X, y), or a list of such; got int"),
+            ({"eval_sets": 3}, "eval_sets must be a dict of name -> (X, y), or a list of (X, y); got int"),
             ({"eval_sets": {"new": (NEW, NEW_Y)}, "eval_metric": "nonsense"}, "metric 'nonsense' is unknown; choose from loss, mse, rmse"),
             ({"eval_sets": {"new": (NEW, NEW_Y)}, "eval_metric": "ndcg@5"}, "the metric 'ndcg@5' requires the queries"),
             ({"eval_sets": {"new": (NEW, NEW_Y)}, "eval_metric": "auc"}, "the metric 'roc_auc' needs predict_proba"),
@@ -171,141 +165,13 @@ class TestEvalSets:
         assert message in str(error.value)
 
 
-class TestCallbacks:
-    def test_early_stopping_on_any_metric(self):
-        stop = EarlyStopping(3, metric="mae", on="new", min_delta=0.01)
-        fitted = regressor(max_iter=200).fit(
-            X[:400], Y[:400], eval_sets={"new": (NEW, NEW_Y)}, eval_metric=["rmse", "mae"], callbacks=[stop]
-        )
-        scores = np.array(fitted.evals_result_["new"]["mae"])
-        assert fitted.n_iter_ < 200
-        assert fitted.best_iteration_ == scores.argmin() + 1
-        assert (scores[-3:] >= scores[-4] - 0.01).all()
-        assert mean_absolute_error(NEW_Y, fitted.predict(NEW)) == pytest.approx(scores.min())
-
-    def test_higher_is_better_where_the_metric_says_so(self):
-        fitted = regressor(max_iter=100).fit(X[:400], Y[:400], eval_sets=[(NEW, NEW_Y)], eval_metric="r2", callbacks=[EarlyStopping(5)])
-        assert fitted.best_iteration_ == np.argmax(fitted.evals_result_["eval_0"]["r2"]) + 1
-
-    @pytest.mark.parametrize(
-        ("stop", "message"),
-        [
-            (EarlyStopping(on="old"), "EarlyStopping(on='old'): unknown set; the sets are 'new'"),
-            (EarlyStopping(metric="mse"), "EarlyStopping(metric='mse'): unknown metric for 'new'; choose from 'mae'"),
-        ],
-    )
-    def test_early_stopping_on_what_is_not_there(self, stop, message):
-        with pytest.raises(ValueError) as error:
-            regressor().fit(X[:400], Y[:400], eval_sets={"new": (NEW, NEW_Y)}, eval_metric="mae", callbacks=[stop])
-        assert message in str(error.value)
-
-    def test_learning_rates(self):
-        rates = [0.3 * 0.9**i for i in range(12)]
-        by_list, by_function = (regressor().fit(X, Y, callbacks=[LearningRate(schedule)]) for schedule in (rates, rates.__getitem__))
-        assert by_list.model_.to_bytes() == by_function.model_.to_bytes()
-        constant = regressor(learning_rate=0.2).fit(X, Y)
-        assert regressor().fit(X, Y, callbacks=[LearningRate(lambda round_: 0.2)]).model_.to_bytes() == constant.model_.to_bytes()
-        assert by_list.model_.to_bytes() != constant.model_.to_bytes()
-        with pytest.raises(ValueError, match="LearningRate has 3 rates, but training continues"):
-            regressor().fit(X, Y, callbacks=[LearningRate(rates[:3])])
-        with pytest.raises(ValueError, match="LearningRate returned 0 for round 0"):
-            regressor().fit(X, Y, callbacks=[LearningRate(lambda round_: 0)])
-
-    def test_checkpoints(self):
-        kept = {}
-        keep = SaveModel(lambda state: kept.update({state.n_rounds: state.model.to_bytes()}), every=5)
-        regressor().fit(X, Y, callbacks=[keep])
-        assert list(kept) == [5, 10, 12]
-        assert all(kept[n] == regressor(max_iter=n).fit(X, Y).model_.to_bytes() for n in kept)
-
-    def test_log(self):
-        lines = []
-        regressor().fit(X[:400], Y[:400], eval_sets={"new": (NEW, NEW_Y)}, eval_metric="mae", callbacks=[Log(4, lines.append)])
-        assert len(lines) == 4
-        assert lines[0] == "Fitting 1 tree(s) per round on 400 rows x 4 features"
-        assert lines[1].startswith("[4/12] ")
-        assert "new mae 0." in lines[1]
-
-    def test_all_hear_every_round_and_the_end_even_after_an_error(self):
-        heard = []
-
-        class Tell(Callback):
-            def __init__(self, name, stop_at):
-                self.name, self.stop_at = name, stop_at
-
-            def after_round(self, state):
-                heard.append((self.name, state.n_rounds))
-                if state.n_rounds == self.stop_at == 4:
-                    raise RuntimeError("enough")
-                return state.n_rounds == self.stop_at
-
-            def after_training(self, state):
-                heard.append((self.name, "end"))
-
-        regressor().fit(X, Y, callbacks=[Tell("a", 2), Tell("b", 99)])
-        assert heard == [("a", 1), ("b", 1), ("a", 2), ("b", 2), ("a", "end"), ("b", "end")]
-        heard.clear()
-        with pytest.raises(RuntimeError, match="enough"):
-            regressor().fit(X, Y, callbacks=[Tell("c", 4)])
-        assert heard[-1] == ("c", "end")
-
-    @pytest.mark.parametrize(
-        "make", [lambda: EarlyStopping(0), lambda: EarlyStopping(min_delta=-1), lambda: SaveModel(print, 0), lambda: Log(0)]
-    )
-    def test_bad_arguments(self, make):
-        with pytest.raises(ValueError, match="needs"):
-            make()
-
-
-class TestProgress:
-    def terminal(self, monkeypatch):
-        written = io.StringIO()
-        written.isatty = lambda: True
-        monkeypatch.setattr(sys, "stderr", written)
-        return written
-
-    def test_rich_in_a_terminal(self, monkeypatch):
-        terminal = self.terminal(monkeypatch)
-        regressor(verbose=1).fit(X, Y)
-        assert "Boosting" in terminal.getvalue()
-        assert "12/12" in terminal.getvalue()
-
-    def test_lines_in_a_terminal_without_rich(self, monkeypatch):
-        terminal = self.terminal(monkeypatch)
-        monkeypatch.setattr(progress_module, "find_spec", lambda name: None)
-        regressor(verbose=1).fit(X, Y)
-        assert "[12/12] 6 leaves" in terminal.getvalue()
-
-    def test_tqdm_in_a_notebook(self, monkeypatch, capfd):
-        shell = SimpleNamespace(kernel=object())
-        monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-        regressor(verbose=1).fit(X, Y)
-        assert "Boosting: 100%" in capfd.readouterr().err
-
-    def test_nothing_where_nobody_looks(self, capfd):
-        regressor(verbose=1).fit(X, Y)
-        regressor(verbose=0).fit(X, Y)
-        assert capfd.readouterr() == ("", "")
-
-    def test_nothing_when_not_asked(self, monkeypatch):
-        terminal = self.terminal(monkeypatch)
-        regressor(verbose=0).fit(X, Y)
-        assert terminal.getvalue() == ""
-
-    def test_the_bar_is_closed_after_an_error(self, monkeypatch):
-        self.terminal(monkeypatch)
-        with pytest.raises(ValueError, match="LearningRate"):
-            regressor().fit(X, Y, callbacks=[ProgressBar(), LearningRate([0.1])])
-        assert regressor(verbose=1).fit(X, Y).n_iter_ == 12
-
-
 class TestValidationSplit:
     GROUPS = np.repeat(np.arange(60), 10)
 
     def spy(self, monkeypatch):
         seen = []
-        split = sets.split
-        monkeypatch.setattr(sets, "split", lambda *args: seen.append(split(*args)) or seen[-1])
+        split = fit_data.split
+        monkeypatch.setattr(fit_data, "split", lambda *args: seen.append(split(*args)) or seen[-1])
         return seen
 
     def test_groups_stay_whole(self, monkeypatch):

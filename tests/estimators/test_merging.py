@@ -93,7 +93,7 @@ def test_an_init_is_kept_once():
     whole = regressor(init=regressor(max_iter=2)).fit(X, Y)
     assert_array_equal(merge([whole[:5], whole[5:]]).predict(X), whole.predict(X))
     for models, weights in (([whole, whole], None), ([whole[:5], whole[5:]], "mean")):
-        with pytest.raises(ValueError, match="only one of them may start from an init, with a weight of 1"):
+        with pytest.raises(ValueError, match="only one of them may have an init, with a weight of 1"):
             merge(models, weights)
 
 
@@ -125,12 +125,12 @@ class TestWhatDiffersIsNamed:
 
     def test_missing_values(self):
         models = [regressor(max_iter=2, missing=missing).fit(X, Y) for missing in (None, -1)]
-        with pytest.raises(ValueError, match="missing was another for number 1 than for the first"):
+        with pytest.raises(ValueError, match="missing differs between the first and number 1"):
             merge(models)
 
     def test_kinds(self):
         kinds = [regressor(max_iter=2).fit(pd.DataFrame({"a": a}), Y) for a in (X[:, 0], RNG_WORDS[0].tolist() * 2)]
-        with pytest.raises(ValueError, match=r"the column 'a' holds number in one, category of 3 levels .* in another"):
+        with pytest.raises(ValueError, match=r"the column 'a' has number in one model, category of 3 levels .* in another"):
             merge(kinds)
 
     def test_classes(self):
@@ -145,7 +145,7 @@ class TestWhatDiffersIsNamed:
 
     def test_shared_trees(self):
         models = [classifier(max_iter=2, multi_strategy=s).fit(X, WORDS) for s in ("multi_output_tree", "one_output_per_tree")]
-        with pytest.raises(ValueError, match="outputs share trees in some of them"):
+        with pytest.raises(ValueError, match="some have trees shared by all outputs"):
             merge(models)
 
     @pytest.mark.parametrize("weights", [[1.0], [1, np.nan], "sum", [[1, 1]], ["a", "b"]], ids=str)

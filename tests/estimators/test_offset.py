@@ -119,7 +119,7 @@ def test_metadata_routing_carries_it():
         (np.zeros(3), r"offset has shape \(3,\), expected \(400,\)"),
         (np.zeros((N, 2)), r"offset has shape \(400, 2\), expected \(400,\)"),
         (np.where(np.arange(N) == 5, np.nan, 0.0), r"Input offset contains NaN.*row 5"),
-        (["a"] * N, "offset must be made of numbers"),
+        (["a"] * N, "offset must be numeric"),
     ],
 )
 def test_what_is_wrong_is_named(offset, message):
@@ -177,11 +177,16 @@ class TestInit:
         assert regressor(init=LinearRegression()).set_params(init__fit_intercept=False).init.fit_intercept is False
 
     def test_what_does_not_fit_is_named(self):
-        with pytest.raises(ValueError, match=r"init=.* has the link 'identity' and 1 output\(s\), this model 'log' and 1"):
+        with pytest.raises(ValueError, match=r"init=.* has the link 'identity' and 1 output\(s\), this model has 'log' and 1"):
             regressor(loss="poisson", init=regressor().fit(X, Y)).fit(X, COUNTS)
-        with pytest.raises(ValueError, match=r"must predict numbers above 0.*log link; got -"):
+        with pytest.raises(ValueError, match=r"must predict numbers > 0.*log link; got -"):
             regressor(loss="poisson", init=LinearRegression().fit(X, Y)).fit(X, COUNTS)
         with pytest.raises(ValueError, match="3 columns are needed"):
             classifier(init=LogisticRegression().fit(X, LABELS)).fit(X, WORDS)
         with pytest.raises(ValueError, match="'init' parameter of BoostingRegressor must be"):
             regressor(init=3).fit(X, Y)
+
+
+def test_an_offset_of_an_evaluation_set_without_rows():
+    with pytest.raises(ValueError, match="offset_val is provided, but X_val was not provided"):
+        regressor().fit(X, Y, offset_val=np.zeros(3))

@@ -20,7 +20,7 @@ from sapwood.params.column_plan import ColumnPlan
 from sapwood.params.columns import Features
 from sapwood.params.plan import TreePlan, make_strategy
 from sapwood.runtime.execution import SERIAL, Execution
-from sapwood.training.boosting import Rows, TrainingPlan, train
+from sapwood.training.boosting import BoostingDataset, TrainingPlan, train
 from sapwood.training.multi_output import SharedTrees
 from sapwood.training.warm_start import WarmStart
 from tests.paging import cut
@@ -96,7 +96,7 @@ class TestSharedTrees:
         fitted = classifier(**SHARED, shared_trees=2).fit(X, CLASSES)
         pages = cut(Pages.build(ArrayTable(X), fitted.model_.binning, SERIAL), 3)
         expected = fitted.model_.predict_raw(ArrayTable(X), SERIAL)
-        np.testing.assert_array_equal(fitted.model_.start_raw(pages, Execution(2)).T, expected)
+        np.testing.assert_array_equal(fitted.model_.predict_binned(pages, Execution(2)).T, expected)
         np.testing.assert_array_equal(list(fitted.staged_decision_function(X))[-1], expected)
 
     @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_threads_and_pages_leave_no_trace(n_threads, n_pages, missing):
         estimator = BoostingRegressor(max_leaf_nodes=15, n_jobs=n_threads)
         parameters, loss = estimator._values(), MultiOutputLoss([REGRESSION["squared_error"]() for _ in range(2)])
         binning = BoostingRegressor(max_iter=1, max_leaf_nodes=2, early_stopping=False, n_jobs=1).fit(x, x[:, 0]).model_.binning
-        rows = Rows(cut(Pages.build(ArrayTable(x), binning, Execution(n_threads)), n_pages), y, None)
+        rows = BoostingDataset(cut(Pages.build(ArrayTable(x), binning, Execution(n_threads)), n_pages), y, None)
         trees = TreePlan.resolve(parameters, ColumnPlan.resolve(parameters, Features(4, None)), loss)
         config = trees.config(Schema(4), Encoding(4), rows, Execution(n_threads))
         plan = TrainingPlan(loss, config, n_rounds=4, strategy=SharedTrees(2))
@@ -336,7 +336,7 @@ class TestSeveralQuantiles:
         rng = np.random.default_rng(6)
         y, raw = rng.normal(size=500), rng.normal(size=(3, 500))
         loss = MultiQuantileLoss(self.LEVELS)
-        apart = np.mean([part.mean(y, raw[k : k + 1], None, SERIAL) for k, part in enumerate(loss.parts)])
+        apart = np.mean([one.mean(y, raw[k : k + 1], None, SERIAL) for k, one in enumerate(loss.losses)])
         assert loss.mean(y, raw, None, SERIAL) < apart
         ordered = np.sort(raw, axis=0)
         assert loss.mean(y, ordered, None, SERIAL) == loss.mean(y, raw, None, SERIAL)
@@ -353,7 +353,7 @@ class TestSeveralQuantiles:
             BoostingRegressor("quantile", quantile=quantile).fit(X, Y[:, 0])
 
     def test_what_does_not_go_together(self):
-        with pytest.raises(ValueError, match="several quantiles are for loss='quantile'"):
+        with pytest.raises(ValueError, match="several quantiles need loss='quantile'"):
             BoostingRegressor("squared_error", quantile=[0.1, 0.9]).fit(X, Y[:, 0])
         with pytest.raises(ValueError, match="1d array"):
             BoostingRegressor("quantile", quantile=[0.1, 0.9]).fit(X, Y)

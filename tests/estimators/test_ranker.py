@@ -157,7 +157,7 @@ class TestSplitters:
 
     @pytest.mark.filterwarnings("ignore:The groups parameter is ignored")
     def test_a_splitter_that_tears_queries_is_refused(self):
-        with pytest.raises(ValueError, match=r"splits the query that begins in row \d+: use a splitter that keeps groups whole"):
+        with pytest.raises(ValueError, match=r"splits the query that begins in row \d+: use a splitter that keeps groups together"):
             ranker(validation_split=KFold(5, shuffle=True, random_state=0)).fit(X, Y, qid=QID)
 
 
@@ -220,3 +220,8 @@ def test_clone_and_parameters():
     assert set(RANKING) == {"lambdamart", "pairwise", "xendcg"}
     with pytest.raises(ValueError, match="lambdarank_truncation"):
         ranker(lambdarank_truncation=0).fit(X, Y, qid=QID)
+
+
+def test_a_scorer_that_calls_score_is_told_to_use_ndcg():
+    with pytest.raises(ValueError, match="it does not know the queries; use scoring='ndcg'"):
+        ranker(early_stopping=True, scoring=lambda estimator, x, y: estimator.score(x, y)).fit(X, Y, qid=QID)

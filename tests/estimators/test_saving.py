@@ -254,7 +254,9 @@ class TestWhatIsNoData:
         estimator = regressor(init=start).fit(np.nan_to_num(X), Y)
         with pytest.warns(UserWarning, match="init=an object of LinearRegression"):
             estimator.save(tmp_path / "model")
-        with pytest.raises(ModelFormatError, match=r"model: .*predictions of an object of LinearRegression.*load\(path, init=...\)"):
+        with pytest.raises(
+            ModelFormatError, match=r"model: .*the init of this estimator, an object of LinearRegression.*load\(path, init=...\)"
+        ):
             sapwood.load(tmp_path / "model")
         again = sapwood.load(tmp_path / "model", init=start)
         assert_array_equal(again.predict(np.nan_to_num(X)), estimator.predict(np.nan_to_num(X)))
@@ -288,7 +290,7 @@ def test_subclasses_read_the_files_of_what_they_come_from():
     assert type(Own.from_bytes(data)) is Own
     with pytest.raises(ModelFormatError, match="class 'BoostingRegressor'"):
         BoostingClassifier.from_bytes(data)
-    with pytest.raises(ModelFormatError, match="no estimator"):
+    with pytest.raises(ModelFormatError, match="without an estimator"):
         Own.from_bytes(Own(**SMALL).fit(X, Y).model_.to_bytes())
 
 
@@ -463,11 +465,11 @@ OTHER_FILES = {
     "a terabyte claimed": (claims, ModelFormatError, "not a Sapwood model"),
     "a terabyte of nothing": (sparse_terabyte, ModelFormatError, "not a Sapwood model"),
     "folder": (lambda path: path.mkdir(), IsADirectoryError, "directory"),
-    "fifo": (os.mkfifo, ModelFormatError, "not an ordinary file"),
+    "fifo": (os.mkfifo, ModelFormatError, "not a regular file"),
     "loop": (lambda path: path.symlink_to(path), OSError, "symbolic links"),
     "dangling": (lambda path: path.symlink_to("nowhere"), FileNotFoundError, "No such file"),
     "nothing": (lambda path: None, FileNotFoundError, "No such file"),
-    "device": (lambda path: path.symlink_to("/dev/zero"), ModelFormatError, "not an ordinary file"),
+    "device": (lambda path: path.symlink_to("/dev/zero"), ModelFormatError, "not a regular file"),
 }
 
 

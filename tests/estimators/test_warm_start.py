@@ -221,19 +221,17 @@ class TestClasses:
 
     def test_unknown_ones_are_named(self):
         fitted = classifier().partial_fit(X, LABELS)
-        with pytest.raises(ValueError, match=r"partial_fit continues a model of the classes \[0, 1\], but y has \[0, 2\]"):
+        with pytest.raises(ValueError, match=r"partial_fit continues a model with classes \[0, 1\], but y has \[0, 2\]"):
             fitted.partial_fit(X, LABELS * 2)
-        with pytest.raises(
-            ValueError, match=r"init_model continues a model of the classes \[0, 1\], but y has \['high', 'low', 'middle'\]"
-        ):
+        with pytest.raises(ValueError, match=r"init_model continues a model with classes \[0, 1\], but y has \['high', 'low', 'middle'\]"):
             classifier().fit(X, WORDS, init_model=fitted)
-        with pytest.raises(ValueError, match=r"partial_fit continues a model of the classes \[3, 4\], but y has \[0, 1\]"):
+        with pytest.raises(ValueError, match=r"partial_fit continues a model with classes \[3, 4\], but y has \[0, 1\]"):
             classifier().partial_fit(X, LABELS, classes=[3, 4])
 
     def test_other_ones_in_a_later_call(self):
         fitted = classifier().partial_fit(X, LABELS, classes=[0, 1])
         fitted.partial_fit(X, LABELS, classes=[1, 0])
-        with pytest.raises(ValueError, match=r"classes=\[0, 1, 2\] are not those of the first call of partial_fit: \[0, 1\]"):
+        with pytest.raises(ValueError, match=r"classes=\[0, 1, 2\] differ from those of the first call of partial_fit: \[0, 1\]"):
             fitted.partial_fit(X, LABELS, classes=[0, 1, 2])
 
     def test_a_part_of_them_will_do(self):
@@ -336,21 +334,21 @@ class TestWhatDiffersIsNamed:
             regressor().fit(FRAME[list("abcd")].rename(columns={"d": "e"}), Y, init_model=named)
 
     def test_loss(self):
-        with pytest.raises(ValueError, match="init_model continues a model with the loss 'squared_error', but now it would be 'poisson'"):
+        with pytest.raises(ValueError, match="init_model continues a model with loss 'squared_error', but this fit has loss 'poisson'"):
             regressor(loss="poisson").fit(X, np.exp(Y), init_model=self.first)
         warm = regressor(warm_start=True).fit(X, Y).set_params(loss="absolute_error", max_iter=20)
         with pytest.raises(
-            ValueError, match="warm_start continues a model with the loss 'squared_error', but now it would be 'absolute_error'"
+            ValueError, match="warm_start continues a model with loss 'squared_error', but this fit has loss 'absolute_error'"
         ):
             warm.fit(X, Y)
 
     def test_outputs(self):
-        with pytest.raises(ValueError, match=r"init_model continues a model of 1 output\(s\), but y \(or quantile\) has 3"):
+        with pytest.raises(ValueError, match=r"init_model continues a model with 1 output\(s\), but y \(or quantile\) has 3"):
             regressor().fit(X, SEVERAL, init_model=self.first)
 
     def test_shared_trees(self):
         shared = classifier(shared_trees=2).fit(X, WORDS)
-        with pytest.raises(ValueError, match=r"init_model continues a model with 2 shared tree\(s\) a round"):
+        with pytest.raises(ValueError, match=r"init_model continues a model with 2 shared tree\(s\) per round"):
             classifier(multi_strategy="one_output_per_tree").fit(X, WORDS, init_model=shared)
         assert classifier().fit(X, WORDS, init_model=shared).model_.shared == 2
 

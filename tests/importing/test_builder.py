@@ -1,6 +1,6 @@
 import numpy as np
 
-from sapwood.importing.builder import build_model, in_order, make_schema, whole_counts
+from sapwood.importing.builder import build_model, depth_first, make_schema, whole_counts
 from sapwood.model import Model
 from sapwood.trees.column_tree import ColumnTree
 from sapwood.trees.leaf_models import ConstantLeaves
@@ -45,7 +45,7 @@ def test_in_order_drops_what_is_out_of_reach():
         leaves=tree.leaves.take([0, 1, 2, 1]),
         levels=tree.levels,
     )
-    found = in_order(more)
+    found = depth_first(more)
     assert found.left.tolist() == [1, -1, -1]
     assert found.leaves.value.tolist() == [[0.0], [1.0], [0.0]]
 

@@ -186,7 +186,7 @@ class TestLightGbm:
         with pytest.raises(ImportedModelError, match="objective 'cross_entropy_lambda' of LightGBM"):
             import_model(lgb.LGBMRegressor(**self.FEW, objective="cross_entropy_lambda").fit(x, x[:, 0] > 0))
         (tmp_path / "other").write_text("other")
-        with pytest.raises(ImportedModelError, match="not a model of LightGBM"):
+        with pytest.raises(ImportedModelError, match="not a LightGBM model"):
             from_lightgbm(tmp_path / "other")
 
 
@@ -300,10 +300,10 @@ class TestXgboost:
             import_model(xgb.train({"booster": "gblinear", "nthread": 1}, xgb.DMatrix(x, target(x), nthread=1), 2))
         with pytest.raises(ImportedModelError, match="objective 'binary:hinge' of XGBoost"):
             import_model(xgb.XGBClassifier(n_estimators=1, objective="binary:hinge").fit(x, x[:, 0] > 0))
-        with pytest.raises(ImportedModelError, match="letters beyond ASCII"):
+        with pytest.raises(ImportedModelError, match="levels that are not ASCII"):
             import_model(xgb.XGBRegressor(n_estimators=1, enable_categorical=True).fit(frame(), frame_target(frame())))
         (tmp_path / "other.json").write_text('{"a": 1}')
-        with pytest.raises(ImportedModelError, match="not a model of XGBoost"):
+        with pytest.raises(ImportedModelError, match="not an XGBoost model"):
             from_xgboost(tmp_path / "other.json")
 
 
@@ -386,9 +386,7 @@ class TestSklearn:
             import_model(ensemble.GradientBoostingRegressor(n_estimators=1, init=LinearRegression()).fit(x, target(x)))
         with pytest.raises(ImportedModelError, match="several outputs"):
             import_model(tree.DecisionTreeClassifier().fit(x, x[:, :2] > 0))
-        with pytest.raises(
-            ImportedModelError, match="models of builtins cannot be imported; known are those of lightgbm, xgboost, sklearn"
-        ):
+        with pytest.raises(ImportedModelError, match="models of builtins cannot be imported; choose from lightgbm, xgboost, sklearn"):
             import_model(3)
 
 
@@ -410,7 +408,7 @@ class TestAfterwards:
     def test_training_does_not_go_on_from_votes(self):
         x = numbers(missing=False)
         ours = import_model(ensemble.RandomForestClassifier(2).fit(x, x[:, 0] > 0))
-        with pytest.raises(ValueError, match="a model whose trees add up probabilities, such as an imported forest"):
+        with pytest.raises(ValueError, match="an imported model whose trees add up probabilities"):
             BoostingClassifier(max_iter=1).fit(x, x[:, 0] > 0, init_model=ours)
         assert ours.fit(x, x[:, 0] > 0).score(x, x[:, 0] > 0) > 0.9  # but anew
 

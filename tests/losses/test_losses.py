@@ -27,7 +27,7 @@ from sapwood.data.tables import ArrayTable
 from sapwood.losses import BINARY, LOSSES, MULTICLASS, RANKING, REGRESSION, SOFT_LABELS, LeafRows
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL
-from sapwood.training.boosting import Rows, TrainingPlan, train
+from sapwood.training.boosting import BoostingDataset, TrainingPlan, train
 from sapwood.trees.features import FeaturePolicy
 from sapwood.trees.frontier import LeafWise
 from sapwood.trees.grower import TreeConfig
@@ -253,10 +253,10 @@ class TestEveryLoss:
                 self.after_round(state)
 
             def after_round(self, state):
-                losses.append(loss.mean(y, state.rows.raw, None, SERIAL))
+                losses.append(loss.mean(y, state.train_set.raw, None, SERIAL))
                 return False
 
-        rows, plan = Rows(Pages.build(table, binning, SERIAL), y, None), TrainingPlan(loss, config, n_rounds=10)
+        rows, plan = BoostingDataset(Pages.build(table, binning, SERIAL), y, None), TrainingPlan(loss, config, n_rounds=10)
         train(rows, {}, plan.first_model(rows), plan, SERIAL, [Listen()])
         assert len(losses) == 11
         assert (np.diff(losses) <= 1e-12 * np.abs(losses[0])).all()

@@ -205,12 +205,12 @@ class TestCraftedArrays:
             refuse({**arrays, "value": np.zeros(shape)}, {**about, "shared": shared}, "value")
         refuse({**arrays, "value": np.zeros((n - 1, 3))}, {**about, "shared": 1}, "one entry per node")
         refuse({**arrays, "value": np.full((n, 3), np.nan)}, {**about, "shared": 1}, "not finite")
-        refuse({**arrays, "value": np.zeros((n, 3))}, {**about, "shared": 2}, "round is not whole")
+        refuse({**arrays, "value": np.zeros((n, 3))}, {**about, "shared": 2}, "last round is incomplete")
 
     def test_half_a_round(self, parts):
         arrays, about = parts
         arrays["base_score"] = arrays["base_score"][:2]
-        refuse(arrays, about, "round is not whole")
+        refuse(arrays, about, "last round is incomplete")
 
     def test_too_many_cuts(self, parts):
         arrays, about = parts
@@ -279,9 +279,9 @@ class TestOtherFiles:
 
     def test_missing_and_further_arrays(self, parts):
         arrays, document = parts[0], self.document(parts[1])
-        self.refuse({name: array for name, array in arrays.items() if name != "gain"}, document, "other arrays")
-        self.refuse({**arrays, "more": np.zeros(1)}, document, "other arrays")
-        self.refuse({**arrays, "init": np.zeros(1)}, document, "init is not a list of uint8")
+        self.refuse({name: array for name, array in arrays.items() if name != "gain"}, document, "arrays are missing or unknown")
+        self.refuse({**arrays, "more": np.zeros(1)}, document, "arrays are missing or unknown")
+        self.refuse({**arrays, "init": np.zeros(1)}, document, "init must be an array of uint8")
 
     @pytest.mark.parametrize("name", ["feature", "threshold", "begin"])
     def test_other_types_and_shapes(self, parts, name):

@@ -72,7 +72,7 @@ def test_a_newer_schema_asks_for_an_upgrade(tmp_path):
     newer = json.loads(text["sapwood"]) | {"schema": SCHEMA + 1}
     arrays |= {"new_kind_of_array": np.zeros(3)}
     (tmp_path / "newer").write_bytes(written(newer, arrays))
-    with pytest.raises(ModelFormatError, match=rf"newer: its schema {SCHEMA + 1} is unknown.*reads {SCHEMA}: upgrade Sapwood"):
+    with pytest.raises(ModelFormatError, match=rf"newer: the schema {SCHEMA + 1} is unknown.*reads {SCHEMA}: upgrade Sapwood"):
         sapwood.load(tmp_path / "newer")
 
 

@@ -83,8 +83,10 @@ def test_bins_lead_to_the_same_leaves(fitted):
     model = estimator.model_
     for rows in (x, table(70, seed=9)):
         pages = Pages.build(ArrayTable(rows), model.binning, SERIAL)
-        np.testing.assert_array_equal(model.start_raw(pages, SERIAL).T, model.predict_raw(ArrayTable(rows), SERIAL))
-        np.testing.assert_array_equal(model.start_raw(cut(pages, 3), Execution(2)).T, model.predict_raw(ArrayTable(rows), Execution(2)))
+        np.testing.assert_array_equal(model.predict_binned(pages, SERIAL).T, model.predict_raw(ArrayTable(rows), SERIAL))
+        np.testing.assert_array_equal(
+            model.predict_binned(cut(pages, 3), Execution(2)).T, model.predict_raw(ArrayTable(rows), Execution(2))
+        )
 
 
 def test_staged(fitted):

@@ -74,7 +74,7 @@ class TestSelectors:
         ("columns", "message"),
         [
             ("colour", "max_bins names the feature 'colour', which X does not have"),
-            (9, "max_bins gives the feature 9, but X has 4 features"),
+            (9, "max_bins selects the feature 9, but X has 4 features"),
             ([True, False], r"boolean mask should have shape \(4,\), got: \(2,\)"),
             (None, "max_bins must select columns by name, position, dtype or callable; got None"),
         ],
@@ -84,7 +84,7 @@ class TestSelectors:
             features(FRAME).positions(columns, "max_bins")
 
     def test_an_array_has_no_types(self):
-        with pytest.raises(ValueError, match="X is not a data frame: give positions"):
+        with pytest.raises(ValueError, match="X is not a data frame: use positions"):
             Features(2, None, np.ones((3, 2))).positions(float, "max_bins")
 
     def test_behind_a_pipeline(self):
@@ -93,7 +93,7 @@ class TestSelectors:
         assert table.position("colour", "max_bins") == 3
         assert table.position("a__rooms", "max_bins") == 2
         assert table.position("num__rooms", "max_bins") == 1
-        with pytest.raises(ValueError, match="which could be any of 'num__rooms', 'cat__a__rooms': give the whole name"):
+        with pytest.raises(ValueError, match="which matches 'num__rooms', 'cat__a__rooms': use the full name"):
             table.position("rooms", "max_bins")
 
 

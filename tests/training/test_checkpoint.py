@@ -127,7 +127,7 @@ def test_more_rounds_may_be_asked_for_and_not_fewer(tmp_path):
     path = str(tmp_path / "a.checkpoint")
     regressor(max_iter=5).fit(X, Y, checkpoint=path)
     assert regressor(max_iter=12).fit(X, Y, checkpoint=path).model_.to_bytes() == regressor(max_iter=12).fit(X, Y).model_.to_bytes()
-    with pytest.raises(CheckpointError, match="has 12 rounds, but max_iter asks for 5 in all"):
+    with pytest.raises(CheckpointError, match="has 12 rounds, more than max_iter=5"):
         regressor(max_iter=5).fit(X, Y, checkpoint=path)
 
 
@@ -138,7 +138,7 @@ def test_going_on_from_a_model_can_be_cut_off_too(tmp_path):
     cut_off(regressor(max_iter=8), 9, X, Y, checkpoint=checkpoint, init_model=first)
     rest = regressor(max_iter=8).fit(X, Y, init_model=first, checkpoint=checkpoint, callbacks=[CutOff()])
     assert rest.model_.to_bytes() == whole.model_.to_bytes()
-    with pytest.raises(CheckpointError, match=r"the model to continue from was Model of 4 rounds, .*, now it is None"):
+    with pytest.raises(CheckpointError, match=r"the model to continue was Model of 4 rounds, .*, now it is None"):
         regressor(max_iter=8).fit(X, Y, checkpoint=checkpoint, callbacks=[CutOff()])
     parts = regressor(max_iter=3).partial_fit(X[:150], Y[:150]).partial_fit(X[150:], Y[150:], checkpoint=tmp_path / "b")
     assert parts.model_.to_bytes() == regressor(max_iter=3).partial_fit(X[:150], Y[:150]).partial_fit(X[150:], Y[150:]).model_.to_bytes()
@@ -193,7 +193,7 @@ class TestCallbacks:
             def keep(self):
                 return object()
 
-        with pytest.raises(TypeError, match=r"Odd.keep\(\) must give plain data"):
+        with pytest.raises(TypeError, match=r"Odd.keep\(\) must return JSON data"):
             regressor().fit(X, Y, checkpoint=tmp_path / "a", callbacks=[Odd()])
 
     def test_the_progress_bar_does_not_matter(self, tmp_path):
@@ -222,26 +222,26 @@ class TestAnotherFitIsRefused:
     )
     def test_parameters(self, checkpoint, parameters, difference):
         before = checkpoint.read_bytes()
-        with pytest.raises(CheckpointError, match=f"is of another fit: {difference}"):
+        with pytest.raises(CheckpointError, match=f"belongs to another fit: {difference}"):
             regressor(max_iter=3, **parameters).fit(FRAME, Y, checkpoint=checkpoint)
         assert checkpoint.read_bytes() == before
 
     @pytest.mark.parametrize(
         ("x", "y", "more", "difference"),
         [
-            (FRAME.iloc[:200], Y[:200], {}, "the set 'train' was other data: the number of rows was 300, now it is 200"),
-            (FRAME.assign(b=FRAME.b + 1), Y, {}, "the set 'train' was other data: the values of column 'b' differ"),
-            (FRAME.assign(word=FRAME.word[::-1].values), Y, {}, "the set 'train' was other data: the values of column 'word' differ"),
-            (FRAME.drop(columns="c"), Y, {}, "the set 'train' was other data: the columns differ: 'c' removed"),
-            (FRAME, Y + 1e-12, {}, "the set 'train' was other data: the values of y differ"),
-            (FRAME, Y, {"sample_weight": np.arange(1.0, N + 1)}, "the set 'train' was other data: the values of sample_weight differ"),
-            (FRAME, Y, {"offset": Y}, "the set 'train' was other data: the values of offset differ"),
-            (FRAME, Y, {"eval_sets": {"some": (FRAME, Y)}}, "what is measured was .*, now it is .*'some'"),
+            (FRAME.iloc[:200], Y[:200], {}, "the data set 'train' has changed: the number of rows was 300, now it is 200"),
+            (FRAME.assign(b=FRAME.b + 1), Y, {}, "the data set 'train' has changed: the values of column 'b' differ"),
+            (FRAME.assign(word=FRAME.word[::-1].values), Y, {}, "the data set 'train' has changed: the values of column 'word' differ"),
+            (FRAME.drop(columns="c"), Y, {}, "the data set 'train' has changed: the columns differ: 'c' removed"),
+            (FRAME, Y + 1e-12, {}, "the data set 'train' has changed: the values of y differ"),
+            (FRAME, Y, {"sample_weight": np.arange(1.0, N + 1)}, "the data set 'train' has changed: the values of sample_weight differ"),
+            (FRAME, Y, {"offset": Y}, "the data set 'train' has changed: the values of offset differ"),
+            (FRAME, Y, {"eval_sets": {"some": (FRAME, Y)}}, "the metrics was .*, now it is .*'some'"),
         ],
         ids=lambda value: value if isinstance(value, str) else "",
     )
     def test_data(self, checkpoint, x, y, more, difference):
-        with pytest.raises(CheckpointError, match=f"is of another fit: {difference}"):
+        with pytest.raises(CheckpointError, match=f"belongs to another fit: {difference}"):
             regressor(max_iter=3).fit(x, y, checkpoint=checkpoint, **more)
 
     def test_classes_and_estimators(self, tmp_path):
@@ -254,7 +254,7 @@ class TestAnotherFitIsRefused:
     def test_other_rows_kept_aside(self, tmp_path):
         fit = {"X": X, "y": Y, "checkpoint": tmp_path / "a"}
         regressor(max_iter=3, early_stopping=True, validation_split=iter([(np.arange(200), np.arange(200, N))])).fit(**fit)
-        with pytest.raises(CheckpointError, match="the set 'train' was other data: the values of rows differ"):
+        with pytest.raises(CheckpointError, match="the data set 'train' has changed: the values of rows differ"):
             regressor(max_iter=3, early_stopping=True, validation_split=iter([(np.arange(210), np.arange(210, N))])).fit(**fit)
 
     def test_forests_know_their_number_of_trees(self, tmp_path):
@@ -268,7 +268,7 @@ class TestFiles:
     @pytest.mark.parametrize("bytes_", [b"", b"nonsense", b"x" * 1000], ids=len)
     def test_no_checkpoint(self, bytes_, tmp_path):
         (tmp_path / "a").write_bytes(bytes_)
-        with pytest.raises(CheckpointError, match="is no checkpoint, or a damaged one"):
+        with pytest.raises(CheckpointError, match="is not a checkpoint, or is damaged"):
             regressor().fit(X, Y, checkpoint=tmp_path / "a")
         assert (tmp_path / "a").read_bytes() == bytes_
 
@@ -278,12 +278,12 @@ class TestFiles:
         arrays, _ = container.unpack(disk.read(tmp_path / "a"))
         text = json.dumps(about)
         disk.write(tmp_path / "a", container.pack(arrays, {"checkpoint": text, "sha256": checksum(arrays, text)}))
-        with pytest.raises(CheckpointError, match="is no checkpoint, or a damaged one"):
+        with pytest.raises(CheckpointError, match="is not a checkpoint, or is damaged"):
             regressor(max_iter=1).fit(X, Y, checkpoint=tmp_path / "a")
 
     def test_a_model_is_no_checkpoint(self, tmp_path):
         (tmp_path / "a").write_bytes(regressor().fit(X, Y).model_.to_bytes())
-        with pytest.raises(CheckpointError, match="is no checkpoint"):
+        with pytest.raises(CheckpointError, match="is not a checkpoint"):
             regressor().fit(X, Y, checkpoint=tmp_path / "a")
 
     def test_damage_is_seen(self, tmp_path):
@@ -298,7 +298,7 @@ class TestFiles:
                 regressor(max_iter=3).fit(X, Y, checkpoint=tmp_path / "a")
 
     def test_a_folder_that_is_not_there(self, tmp_path):
-        with pytest.raises(FileNotFoundError, match="there is no folder"):
+        with pytest.raises(FileNotFoundError, match=r"the folder .* does not exist"):
             regressor().fit(X, Y, checkpoint=tmp_path / "none" / "a")
 
     def test_a_full_disk_does_not_end_training(self, tmp_path, monkeypatch):
@@ -306,7 +306,7 @@ class TestFiles:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(disk, "write", full)
-        with pytest.warns(RuntimeWarning, match="could not be written, training continues without it: .*No space left"):
+        with pytest.warns(RuntimeWarning, match="could not be written; training continues: .*No space left"):
             fitted = regressor().fit(X, Y, checkpoint=tmp_path / "a")
         assert fitted.model_.to_bytes() == regressor().fit(X, Y).model_.to_bytes()
 
@@ -321,7 +321,11 @@ class TestFiles:
 
     @pytest.mark.parametrize(
         ("wrong", "message"),
-        [({"every": 0}, "every >= 1; got 0"), ({"seconds": -1}, "seconds >= 0; got -1"), ({"seconds": float("nan")}, "seconds >= 0")],
+        [
+            ({"every": 0}, "every must be >= 1; got 0"),
+            ({"seconds": -1}, "seconds must be >= 0; got -1"),
+            ({"seconds": float("nan")}, "seconds must be >= 0"),
+        ],
         ids=str,
     )
     def test_bad_settings(self, wrong, message):
@@ -329,7 +333,7 @@ class TestFiles:
             Checkpoint("a", **wrong)
 
     def test_a_path_is_needed(self):
-        with pytest.raises(TypeError, match="Checkpoint needs the path of a file; got 5"):
+        with pytest.raises(TypeError, match="Checkpoint: path must be a str or path-like; got 5"):
             regressor().fit(X, Y, checkpoint=5)
 
 

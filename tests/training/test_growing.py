@@ -266,7 +266,7 @@ class TestBins:
         [
             ({"max_bins": [2, 3]}, "max_bins has 2 numbers, but X has 5 features"),
             ({"max_bins": {0: 1}}, "max_bins must be from 2 to 65535; got 1 for the feature 0"),
-            ({"cut_points": {9: [1.0]}}, "cut_points gives the feature 9"),
+            ({"cut_points": {9: [1.0]}}, "cut_points selects the feature 9"),
             ({"cut_points": {0: [np.nan]}}, "cut_points of the feature 0 must be at most 254 finite numbers"),
             ({"feature_weights": [1.0]}, r"feature_weights has shape \(1,\), but X has 5 features"),
             ({"feature_weights": {0: -1}}, "feature_weights must be finite and non-negative; got -1"),

@@ -17,7 +17,7 @@ from sapwood.data.pages import Pages
 from sapwood.data.tables import ArrayTable
 from sapwood.losses import SquaredError
 from sapwood.runtime.execution import SERIAL
-from sapwood.training.boosting import Rows, TrainingPlan, train
+from sapwood.training.boosting import BoostingDataset, TrainingPlan, train
 from sapwood.training.ordered import Ordered
 from sapwood.trees.features import FeaturePolicy
 from sapwood.trees.frontier import FRONTIERS
@@ -56,7 +56,7 @@ def trained():
     mode = Ordered(3)
     look = Look(mode)
     config = TreeConfig(FRONTIERS["leafwise"], FeaturePolicy(4))
-    rows, plan = Rows(pages, Y, None), TrainingPlan(SquaredError(), config, n_rounds=6, mode=mode)
+    rows, plan = BoostingDataset(pages, Y, None), TrainingPlan(SquaredError(), config, n_rounds=6, mode=mode)
     model = train(rows, {}, plan.first_model(rows), plan, SERIAL, [look])
     return model, mode, look.unseen
 

@@ -14,10 +14,10 @@ from sapwood.runtime.execution import SERIAL
 from sapwood.sampling.rows import RowSampler, Uniform
 from sapwood.training import multi_output, refit
 from sapwood.training.line_search import LineSearch, Step
-from sapwood.training.modes import Mode, Training
-from sapwood.training.multi_output import Fit, SharedTrees
+from sapwood.training.modes import Mode, TrainingState
+from sapwood.training.multi_output import SharedTrees, TreeFitter
 from sapwood.training.ordered import Ordered
-from sapwood.training.refit import WithoutGrowing
+from sapwood.training.refit import TreeRefitter
 from sapwood.trees.features import FeaturePolicy
 from sapwood.trees.frontier import LeafWise
 from sapwood.trees.grower import TreeConfig
@@ -46,9 +46,9 @@ class Data:
 
     def at(self, own):
         y = self.y[own]
-        rows = SimpleNamespace(y=y, weight=None if self.weight is None else self.weight[own], loss=self.loss_of())
+        rows = SimpleNamespace(y=y, n_rows=len(y), weight=None if self.weight is None else self.weight[own], loss=self.loss_of())
         rows.raw = np.ascontiguousarray(self.raw[:, own])
-        rows.constant = lambda model: np.repeat(self.base[:, None], len(y), axis=1)
+        rows.base, rows.offset = np.repeat(self.base[:, None], len(y), axis=1), None
         rows.leaf = self.leaf[own]
         rows.pages = SimpleNamespace(n_rows=len(y), binning=SimpleNamespace(is_category=lambda feature: np.zeros(len(feature), dtype=bool)))
         rows.pages.leaf = rows.leaf
@@ -60,9 +60,22 @@ class Data:
         leaves.of_row[:] = rows.leaf
         return leaves
 
-    def fit(self, rows, execution, kind=Fit, sampler=None, **more):
+    def fit(self, rows, execution, kind=TreeFitter, sampler=None, **more):
         given = rows, rows.weight, rows.loss, sampler or RowSampler(), Mode(), None, self.leaves(rows), Step(), 7, execution
         return kind(*given, **more)
+
+
+class WithoutTrees:
+    """Model without trees."""
+
+    def __init__(self, raw):
+        self.raw = raw
+
+    def __getitem__(self, rounds):
+        return self
+
+    def predict_binned(self, pages, execution, offset):
+        return self.raw
 
 
 LEAVES = np.array([3, 4, 5, 6])
@@ -127,7 +140,7 @@ kinds = pytest.mark.parametrize("kind", KINDS)
 @weighted
 @pytest.mark.parametrize("few", [False, True])
 def test_mixes_of_outputs(kind, n, weighted, few, monkeypatch):
-    monkeypatch.setattr(multi_output, "MIXED_ROWS", 40 if few else 1024)
+    monkeypatch.setattr(multi_output, "PROJECTION_ROWS", 40 if few else 1024)
 
     def project(rows, execution):
         strategy = SharedTrees(2)
@@ -149,8 +162,8 @@ def test_steps_of_leaves(kind, n, weighted):
     def steps(rows, execution):
         fit = data.fit(rows, execution)
         if rows.loss.renews_leaves:
-            return [fit.renewed(rows.raw, k) for k in range(rows.loss.n_outputs)], []
-        return [fit.steps(list(fit.fixed_gradients(rows.raw)), CONFIG.rules)], []
+            return [fit.best_steps(rows.raw, k) for k in range(rows.loss.n_outputs)], []
+        return [fit.newton_steps(list(fit.fixed_gradients(rows.raw)), CONFIG.rules)], []
 
     data = Data(*KINDS[kind](), weighted)
     check(data, n, steps)
@@ -178,7 +191,7 @@ def test_ordered_boosting(kind, n, weighted, n_permutations):
 
     def boost(rows, execution):
         mode, n_outputs = Ordered(n_permutations), rows.loss.n_outputs
-        mode.begin(Training(None, [rows], 11, execution))
+        mode.begin(TrainingState(WithoutTrees(rows.base), [rows], 11, execution))
         trees = []
         for round_ in range(3):
             mode.before_round(round_)
@@ -186,7 +199,7 @@ def test_ordered_boosting(kind, n, weighted, n_permutations):
                 outputs = slice(None) if round_ == 2 else slice(k, k + 1)
                 trees.append(mode.after_growth(a_tree(), data.leaves(rows), outputs, CONFIG))
         mode.before_round(3)
-        return [array for tree in trees for array in (vars(tree) | {"leaves": tree.leaves.value}).values()], [mode.unseen, mode.shares]
+        return [array for tree in trees for array in (vars(tree) | {"leaves": tree.leaves.value}).values()], [mode.unseen, mode.weights]
 
     data = Data(*KINDS[kind](), weighted)
     data.leaf = np.argsort(np.argsort(np.nan_to_num(data.y if data.y.ndim == 1 else data.y[:, 0]))) * 4 // N  # splits worth keeping
@@ -200,7 +213,7 @@ def test_refit(kind, n, weighted, monkeypatch):
     monkeypatch.setattr(refit, "leaf_of_rows", lambda pages, tree, at, execution: pages.leaf)
 
     def grow(rows, execution):
-        fit = data.fit(rows, execution, WithoutGrowing, model=SimpleNamespace(trees=[a_tree()] * 3))
+        fit = data.fit(rows, execution, TreeRefitter, model=SimpleNamespace(trees=[a_tree()] * 3))
         values = [fit.grow(gradients, CONFIG, 1, 0, slice(0, 1)).leaves.value for gradients in fit.fixed_gradients(rows.raw)]
         return [*values, fit.leaves.count], [fit.leaves.of_row]
 
@@ -208,15 +221,15 @@ def test_refit(kind, n, weighted, monkeypatch):
     check(data, n, grow)
 
 
-@pytest.mark.parametrize("share", [0.3, 0.01, 1e-9])
+@pytest.mark.parametrize("fraction", [0.3, 0.01, 1e-9])
 @partitions
-def test_rows_that_are_drawn_and_have_a_target(share, n, monkeypatch):
+def test_rows_that_are_drawn_and_have_a_target(fraction, n, monkeypatch):
     """Where there are none in any partition, all rows with a target are taken."""
     monkeypatch.setattr(multi_output, "grow_tree", lambda *args: args[-1])
     monkeypatch.setattr(Mode, "after_growth", lambda self, sample, *args: sample)
 
     def sample(rows, execution):
-        bound = Uniform(share).bind(None, rows.y, RowRange.of(len(rows.y), execution), execution)
+        bound = Uniform(fraction).bind(None, rows.y, RowRange.of(len(rows.y), execution), execution)
         fit = data.fit(rows, execution, sampler=bound)
         here = np.zeros((3, len(rows.y)), dtype=bool)
         for k, gradients in enumerate(fit.fixed_gradients(rows.raw)):

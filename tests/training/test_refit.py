@@ -133,7 +133,7 @@ def test_bad_decay(decay):
 def test_what_differs_is_named():
     fitted = classifier(max_iter=2).fit(X, WORDS)
     before = fitted.model_.to_bytes()
-    with pytest.raises(ValueError, match=r"refit continues a model of the classes \['high', 'low', 'middle'\], but y has \['odd'"):
+    with pytest.raises(ValueError, match=r"refit continues a model with classes \['high', 'low', 'middle'\], but y has \['odd'"):
         fitted.refit(X, np.where(WORDS == "low", "odd", "other"))
     with pytest.raises(ValueError, match="X has 2 features, but BoostingClassifier is expecting 4"):
         fitted.refit(X[:, :2], WORDS)
@@ -185,9 +185,9 @@ class TestSlices:
 
     @pytest.mark.parametrize("wrong", [3, slice(0, 4, 2), "a"])
     def test_what_is_no_slice(self, wrong):
-        with pytest.raises(TypeError, match="a model is sliced by rounds that lie side by side"):
+        with pytest.raises(TypeError, match="a model must be sliced by a contiguous range of rounds"):
             self.fitted.model_[wrong]
-        with pytest.raises(TypeError, match="a model is sliced by rounds that lie side by side"):
+        with pytest.raises(TypeError, match="a model must be sliced by a contiguous range of rounds"):
             self.fitted[wrong]
 
     def test_the_whole_is_left_as_it_was(self):

@@ -315,7 +315,7 @@ class VaryingLeaves(ConstantLeaves):
 def test_formats_with_constant_leaves_raise_for_others(format):
     model = Case("constant", False).model()
     model.trees = [Tree(**{**vars(tree), "leaves": VaryingLeaves(tree.leaves.value)}) for tree in model.trees]
-    with pytest.raises(ExportError, match=f"format='{format}' cannot express varying leaves"):
+    with pytest.raises(ExportError, match=f"format='{format}' does not support varying leaves"):
         model.export(format)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sapwood.model import Model
-    from sapwood.training.boosting import Rows
+    from sapwood.training.boosting import BoostingDataset
     from sapwood.trees.grower import TreeConfig
 
 TRAIN, VALIDATION = "train", "validation"  # names of the training and validation sets
@@ -16,11 +16,11 @@ TRAIN, VALIDATION = "train", "validation"  # names of the training and validatio
 
 @dataclass(frozen=True)
 class Measure:
-    """A metric that is computed on a set of rows after each round."""
+    """A metric that is computed on a data set after each round."""
 
     name: str
     higher_is_better: bool
-    of: Callable[[Round, Rows], float]
+    of: Callable[[Round, BoostingDataset], float]
 
 
 @dataclass
@@ -30,22 +30,22 @@ class Round:
     n_rounds: int
     max_rounds: int
     model: Model
-    rows: Rows
-    watched: dict[str, Rows]  # evaluation sets by name
+    train_set: BoostingDataset
+    eval_sets: dict[str, BoostingDataset]  # by name
     config: TreeConfig
-    measures: dict[str, list[Measure]] = field(default_factory=dict)  # set -> metrics
-    scores: dict[str, dict[str, list[float]]] = field(
-        default_factory=dict
-    )  # set -> metric -> score before the first round and after each round
-    stopped: bool = False  # whether a callback requested it
+    measures: dict[str, list[Measure]] = field(default_factory=dict)  # data set -> metrics
+    # data set -> metric -> score before the first round and after each round
+    scores: dict[str, dict[str, list[float]]] = field(default_factory=dict)
+    stopped: bool = False  # whether a callback requested a stop
 
     @property
     def over(self) -> bool:
-        """Whether this was the last round."""
+        """Whether training ends here: a callback requested a stop, or all rounds are done."""
         return self.stopped or self.n_rounds >= self.max_rounds
 
-    def rows_of(self, name: str) -> Rows:
-        return self.rows if name == TRAIN else self.watched[name]
+    def dataset(self, name: str) -> BoostingDataset:
+        """Return the training set or an evaluation set by its name."""
+        return self.train_set if name == TRAIN else self.eval_sets[name]
 
     def measure(self, on: str, name: str) -> Measure:
         return next(measure for measure in self.measures[on] if measure.name == name)

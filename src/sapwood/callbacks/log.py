@@ -19,13 +19,13 @@ class Log(Callback):
 
     def __init__(self, every: int = 1, write: Callable[[str], object] = print) -> None:
         if every < 1:
-            raise ValueError(f"Log needs every >= 1; got {every}")
+            raise ValueError(f"Log: every must be >= 1; got {every}")
         self.every = every
         self.write: Callable[[str], object] = write
 
     def before_training(self, state: Round) -> None:
         self.start: float = time.perf_counter()
-        n_trees, n_rows, n_features = state.model.n_outputs, state.rows.pages.n_rows, state.model.n_features
+        n_trees, n_rows, n_features = state.model.n_outputs, state.train_set.pages.n_rows, state.model.n_features
         self.write(f"Fitting {n_trees} tree(s) per round on {n_rows:,} rows x {n_features:,} features")
 
     def after_round(self, state: Round) -> bool:
@@ -37,5 +37,5 @@ class Log(Callback):
 
 
 def latest(state: Round) -> list[str]:
-    """Return the last score of each set and metric as text."""
+    """Return the last score of each data set and metric as text."""
     return [f"{on} {name} {scores[-1]:.5f}" for on, of in state.scores.items() for name, scores in of.items() if scores]

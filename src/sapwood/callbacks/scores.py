@@ -4,12 +4,12 @@ from sapwood.callbacks.base import Callback, Measure, Round
 
 
 class Scores(Callback):
-    """Compute metrics on sets of rows before the first round and after each round.
+    """Compute metrics on data sets before the first round and after each round.
 
     Parameters
     ----------
-    measures : set -> metrics
-    history : set -> metric -> scores of the earlier fit that this one continues
+    measures : data set -> metrics
+    history : data set -> metric -> scores of the earlier fit that this one continues
     """
 
     def __init__(self, measures: dict[str, list[Measure]], history: dict[str, dict[str, list[float]]] | None = None) -> None:
@@ -41,4 +41,4 @@ class Scores(Callback):
     def _measure(self, state: Round) -> None:
         for on, measures in self.measures.items():
             for measure in measures:
-                self.values[on][measure.name].append(measure.of(state, state.rows_of(on)))
+                self.values[on][measure.name].append(measure.of(state, state.dataset(on)))

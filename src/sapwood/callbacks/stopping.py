@@ -12,8 +12,8 @@ class EarlyStopping(Callback):
     Parameters
     ----------
     patience : stop when the score has not improved by more than `min_delta` in this many consecutive rounds
-    metric : name of the metric; None for the first metric of the set
-    on : name of the set; None for the validation set if there is one, else the last of `eval_sets`, else the training set
+    metric : name of the metric; None for the first metric of the data set
+    on : name of the data set; None for the validation set if there is one, else the last of `eval_sets`, else the training set
     min_delta : minimum improvement that counts
     """
 
@@ -24,7 +24,7 @@ class EarlyStopping(Callback):
 
     def __init__(self, patience: int = 10, *, metric: str | None = None, on: str | None = None, min_delta: float = 0.0) -> None:
         if patience < 1 or min_delta < 0:
-            raise ValueError(f"EarlyStopping needs patience >= 1 and min_delta >= 0; got patience={patience}, min_delta={min_delta}")
+            raise ValueError(f"EarlyStopping: patience must be >= 1 and min_delta >= 0; got patience={patience}, min_delta={min_delta}")
         self.patience, self.metric, self.on, self.min_delta = patience, metric, on, min_delta
 
     def settings(self) -> dict[str, Any]:
@@ -39,11 +39,11 @@ class EarlyStopping(Callback):
         metric = names[0] if self.metric is None else self.metric
         if metric not in names:
             raise ValueError(f"EarlyStopping(metric={metric!r}): unknown metric for {on!r}; choose from {', '.join(map(repr, names))}")
-        self.watched: list[float] = state.scores[on][metric]
+        self.scores: list[float] = state.scores[on][metric]
         self.sign: float = 1.0 if state.measure(on, metric).higher_is_better else -1.0
 
     def after_round(self, state: Round) -> bool:
-        scores = [-math.inf if math.isnan(score) else self.sign * score for score in self.watched]
+        scores = [-math.inf if math.isnan(score) else self.sign * score for score in self.scores]
         state.model.best_round = state.n_rounds + 1 - len(scores) + max(range(len(scores)), key=scores.__getitem__)
         if len(scores) <= self.patience:
             return False

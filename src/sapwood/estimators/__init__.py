@@ -1,4 +1,4 @@
-"""The scikit-learn estimators: check the arguments, train, and keep the model."""
+"""The estimators, with scikit-learn's API."""
 
 from sapwood.estimators.classifier import BoostingClassifier
 from sapwood.estimators.merging import merge

@@ -1,9 +1,10 @@
-"""Base of the estimators: parameters, fit, raw predictions."""
+"""Base class of the estimators: parameters, fit, raw predictions."""
 
 from __future__ import annotations
 
 import copy
 import inspect
+from abc import abstractmethod
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
@@ -40,13 +41,13 @@ if TYPE_CHECKING:
 
 
 class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, BaseEstimator, CommonParameters):
-    """A scikit-learn estimator whose constructor takes the parameters of a table.
+    """Base class of the estimators.
 
-    Subclasses name it, `class Name(NameSignatures, BaseBoosting, parameters=...)`: constructor and fit methods are those of the signatures,
-    which come first because jedi does not follow Python's method resolution order.
+    Define a subclass with `class Name(NameSignatures, BaseBoosting, parameters=TABLE)`. `NameSignatures` has the constructor and the fit
+    methods; it comes first because jedi does not follow Python's method resolution order.
     """
 
-    # Under scikit-learn's metadata routing `groups` goes to splitters of a search, not here, unless asked for.
+    # With scikit-learn's metadata routing, `groups` goes to the splitter of a search and not to `fit`, unless it is requested.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": False}
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"groups": False}
     _parameters: ClassVar[dict[str, Parameter]]
@@ -75,7 +76,7 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
     # Fitting
 
     def _train(self, method: str, arguments: FitArguments, execution: Execution | None = None) -> Self:
-        """A refit that fails or is interrupted leaves the old model as it was: all that is new is set at the end."""
+        """Fit a copy and take over its attributes at the end: a fit that fails or is interrupted does not change the estimator."""
         fresh = copy.copy(self)
         fresh._store(fresh._fit(FitCall.of(arguments), self._warm_start(method, arguments), execution))
         self.__dict__ = fresh.__dict__
@@ -93,21 +94,21 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         return fit(values, self._task(values), Prototype(self), call, start, execution or local_execution(values.n_jobs))
 
     def _values(self) -> Any:
-        """Values of all parameters, without the estimator: typed as `CommonParameters`."""
+        """Return the values of all parameters, typed as `CommonParameters`."""
         return cast(CommonParameters, SimpleNamespace(**{name: getattr(self, name) for name in self._parameters}))
 
     def _validate_params(self) -> None:
-        """As scikit-learn's, but only for parameters that are not at their default."""
+        """Validate the parameters as scikit-learn does, but only those that differ from their default."""
         values = changed(self._parameters, self.get_params(deep=False))
         validate_parameter_constraints(self._parameter_constraints, values, caller_name=type(self).__name__)
 
     def _store(self, result: FitResult) -> None:
-        """Keep the result of a fit: the only place that sets fitted attributes."""
+        """Set the fitted attributes from the result of a fit. No other method sets them."""
         self.__dict__.pop("feature_names_in_", None)
         self.__dict__.update(self._fitted_attributes(result))
 
     def _fitted_attributes(self, result: FitResult) -> dict[str, Any]:
-        """Attributes of the fitted estimator, by name."""
+        """Return the fitted attributes by name."""
         return {
             "model_": result.model,
             "init_": result.init,
@@ -123,30 +124,33 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
 
     @property
     def _digest(self) -> str | None:
-        """Of the training data, if that is known: a model may come from elsewhere."""
+        """Digest of the training data; None if unknown, as for an imported model."""
         digest = getattr(self, "provenance_", {}).get("data")
         return None if digest is None else str(digest)
 
     @property
     def _known_targets(self) -> Any:
-        """Targets that a continued fit must have."""
+        """Targets that a continued fit must have; None if there is no such condition."""
         return None
 
     # Using the model
 
     def __getitem__(self, rounds: slice) -> Self:
-        """Copy with a contiguous range of rounds: `estimator[:50]`, `estimator[50:]`. The raw predictions of parts add up to those of the
-        whole: `init` and the constant belong to the first round."""
+        """Return a copy with a contiguous range of rounds: `estimator[:50]`, `estimator[50:]`.
+
+        The raw predictions of consecutive slices add up to those of the estimator: only the slice with the first round has `init` and the
+        base score.
+        """
         check_is_fitted(self)
         model = self.model_[rounds]
         first, last, _ = rounds.indices(self.model_.n_rounds)
 
         def cut(scores: Any) -> Any:
-            """Of scores before the first round and after each; continued training may have fewer."""
+            """Return the scores of the range. Continued training may have scores of its last rounds only; these are dropped."""
             return scores[first : last + 1] if len(scores) == self.model_.n_rounds + 1 else scores[:0]
 
-        part = copy.copy(self)
-        part._store(
+        sliced = copy.copy(self)
+        sliced._store(
             FitResult(
                 model,
                 init=None if first > 0 else self.init_,
@@ -158,14 +162,14 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
                 provenance=self.provenance_,
             )
         )
-        return part
+        return sliced
 
     def _raw_predict(self, X: Any, offset: Any = None, rounds: Rounds = None, early_exit: float | None = None) -> np.ndarray:
-        """(n_rows, n_outputs) float64."""
+        """Return the (n_rows, n_outputs) float64 raw predictions."""
         if "model_" not in self.__dict__:
             check_is_fitted(self)
         schema, source = self.model_.schema, X
-        table: Table | None = read_row(X, schema) if schema.names else plain_array(X, schema)  # as fast as the trees of one row
+        table: Table | None = read_row(X, schema) if schema.names else plain_array(X, schema)  # fast paths for single rows
         if table is None:
             table = self._read(source := Source.of(X))
         if early_exit is not None:
@@ -173,26 +177,25 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         raw = self.model_.predict_raw(table, prediction_execution(table.n_rows, self.n_jobs), rounds, early_exit)
         if offset is None and self.init_ is None:
             return raw
-        start = self._initial_raw(Source.of(source), offset, len(raw))
-        return raw if start is None else raw + start
+        initial = self._initial_raw(Source.of(source), offset, len(raw))
+        return raw if initial is None else raw + initial
 
     def _read(self, source: Source) -> Table:
-        """Table with the columns of the model."""
         return read_table(source, self.model_.schema, type(self).__name__)
 
     def _initial_raw(self, source: Source, offset: Any, n_rows: int) -> np.ndarray | None:
         return initial_raw(self.init_, source, offset, n_rows, self.model_, self.n_jobs, type(self).__name__)
 
+    @abstractmethod
     def _predict_from_raw(self, raw: np.ndarray) -> np.ndarray:
-        """Output of `predict` for raw predictions, (n_rows, n_outputs)."""
-        raise NotImplementedError
+        """Return the output of `predict` for raw predictions, (n_rows, n_outputs)."""
 
+    @abstractmethod
     def _score_predicted(self, y: Any, predicted: np.ndarray, sample_weight: Any) -> float:
-        """Output of `score` for the output of `predict`."""
-        raise NotImplementedError
+        """Return the output of `score` for the output of `predict`."""
 
     def apply(self, X: TableLike, *, rounds: Rounds = None) -> np.ndarray:
-        """Leaf of each row in each tree.
+        """Return the leaf of each row in each tree.
 
         Parameters
         ----------
@@ -203,7 +206,7 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         Returns
         -------
         (n_rows, n_rounds) int32, or (n_rows, n_rounds, trees_per_round) if a round has several trees
-            Numbers of nodes.
+            Node indices.
         """
         check_is_fitted(self)
         return self.model_.leaves(self._read(Source(X)), local_execution(self.n_jobs), rounds)
@@ -212,9 +215,9 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         check_is_fitted(self)
         source = Source(X)
         table = self._read(source)
-        start = self._initial_raw(source, offset, table.n_rows)
+        initial = self._initial_raw(source, offset, table.n_rows)
         stages = self.model_.staged_raw(table, local_execution(self.n_jobs))
-        return stages if start is None else (raw + start for raw in stages)
+        return stages if initial is None else (raw + initial for raw in stages)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -224,13 +227,13 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
 
     @property
     def n_iter_(self) -> int:
-        """Rounds of training. Prediction uses the first `best_iteration_` of them."""
+        """Number of training rounds. Prediction uses the first `best_iteration_` of them."""
         check_is_fitted(self)
         return self.model_.n_rounds
 
     @property
     def best_iteration_(self) -> int:
-        """Rounds that prediction uses: all, or with early stopping those up to the best score."""
+        """Number of rounds that prediction uses: all, or with early stopping those up to the best score."""
         check_is_fitted(self)
         return self.model_.n_rounds_used
 
@@ -251,9 +254,9 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
 
 
 def _with_parameters(cls: type) -> str | None:
-    """Docstring of a class with the section of parameters that the docstring of its constructor has."""
+    """Return the docstring of a class with the "Parameters" section of its constructor."""
     doc, section = cls.__doc__, cls.__init__.__doc__  # type: ignore[misc]
-    if doc is None or section is None:  # python -OO
+    if doc is None or section is None:  # python -OO removes docstrings
         return doc
     section = inspect.cleandoc(section).partition("\n\n")[2]
     head, heading, tail = inspect.cleandoc(doc).partition("Attributes\n----------\n")

@@ -98,29 +98,29 @@ class BoostingClassifier(ClassifierSignatures, ClassifierMixin, BaseBoosting, pa
     def predict_proba(
         self, X: TableLike, *, offset: ArrayLike | None = None, rounds: Rounds = None, early_exit: float | None = None
     ) -> np.ndarray:
-        """Predict probabilities of the classes, or of each label: (n_rows, n_classes). Arguments as in `predict`."""
+        """Predict the (n_rows, n_classes) probabilities of the classes, or of each label. Arguments as in `predict`."""
         return self._probabilities(self._raw_predict(X, offset, rounds, early_exit))
 
     def decision_function(
         self, X: TableLike, *, offset: ArrayLike | None = None, rounds: Rounds = None, early_exit: float | None = None
     ) -> np.ndarray:
-        """Raw predictions: (n_rows,) log-odds for two classes, otherwise (n_rows, n_classes). Arguments as in `predict`."""
+        """Return raw predictions: (n_rows,) log-odds for two classes, otherwise (n_rows, n_classes). Arguments as in `predict`."""
         return self._decisions(self._raw_predict(X, offset, rounds, early_exit))
 
     def staged_predict(self, X: TableLike, *, offset: ArrayLike | None = None) -> Iterator[np.ndarray]:
-        """`predict` after each round."""
+        """Yield `predict` after each round."""
         return (self._predict_from_raw(raw) for raw in self._staged_raw(X, offset))
 
     def staged_predict_proba(self, X: TableLike, *, offset: ArrayLike | None = None) -> Iterator[np.ndarray]:
-        """`predict_proba` after each round."""
+        """Yield `predict_proba` after each round."""
         return (self._probabilities(raw) for raw in self._staged_raw(X, offset))
 
     def staged_decision_function(self, X: TableLike, *, offset: ArrayLike | None = None) -> Iterator[np.ndarray]:
-        """`decision_function` after each round."""
+        """Yield `decision_function` after each round."""
         return (self._decisions(raw) for raw in self._staged_raw(X, offset))
 
     def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, offset: ArrayLike | None = None) -> float:
-        """Accuracy of the predictions; for multilabel classification the subset accuracy."""
+        """Return the accuracy of the predictions; for multilabel classification the subset accuracy."""
         return self._score_predicted(y, self.predict(X, offset=offset), sample_weight)
 
     def _score_predicted(self, y: Any, predicted: np.ndarray, sample_weight: Any) -> float:
@@ -128,14 +128,14 @@ class BoostingClassifier(ClassifierSignatures, ClassifierMixin, BaseBoosting, pa
 
     @property
     def multilabel_(self) -> bool:
-        """Whether y was a matrix of labels: then `predict` returns one, and the probabilities of a row need not add up to 1."""
+        """Whether this is multilabel classification: `predict` returns a matrix, and the probabilities of a row need not add up to 1."""
         check_is_fitted(self)
         return isinstance(self._kind, MultiLabels)
 
     @property
     def _export_classes(self) -> list[Any] | None:
         if len(self.classes_) == 1 and not self.multilabel_:
-            raise ExportError(f"y had one class only: {self.classes_.tolist()[0]!r}; there is nothing to export")
+            raise ExportError(f"a classifier with one class cannot be exported; y had only {self.classes_.tolist()[0]!r}")
         return None if self.multilabel_ else self.classes_.tolist()
 
     def _predict_from_raw(self, raw: np.ndarray) -> np.ndarray:
@@ -151,11 +151,13 @@ class BoostingClassifier(ClassifierSignatures, ClassifierMixin, BaseBoosting, pa
         start = super()._warm_start(method, arguments)
         if (classes := arguments.classes) is None:
             return start
-        named = ClassLabels(np.unique(check_labels(classes, len(np.asarray(classes)), "classes")))
+        targets = ClassLabels(np.unique(check_labels(classes, len(np.asarray(classes)), "classes")))
         known = start.targets
-        if known is not None and not (type(known) is ClassLabels and np.array_equal(known.classes, named.classes)):
-            raise ValueError(f"classes={named.classes.tolist()} are not those of the first call of partial_fit: {known.classes.tolist()}")
-        return replace(start, targets=named)
+        if known is not None and not (type(known) is ClassLabels and np.array_equal(known.classes, targets.classes)):
+            raise ValueError(
+                f"classes={targets.classes.tolist()} differ from those of the first call of partial_fit: {known.classes.tolist()}"
+            )
+        return replace(start, targets=targets)
 
     @property
     def _known_targets(self) -> ClassLabels:
@@ -173,10 +175,10 @@ class BoostingClassifier(ClassifierSignatures, ClassifierMixin, BaseBoosting, pa
         super()._set_fitted_data(data, model, init)
         classes = array_from_data(data["classes"])
         if classes.ndim != 1 or not len(classes) or len(set(classes.tolist())) < len(classes):
-            raise ValueError("classes must be a list, and differ")
+            raise ValueError("classes must be a list of distinct labels")
         self._kind, self.classes_ = KINDS[data["targets"]](classes), classes
         if (self._kind.n_outputs, self._kind.link) != (self.model_.n_outputs, self.model_.link):
-            raise ValueError("the model is of another number of classes")
+            raise ValueError(f"the outputs and the link of the model do not match its {len(classes)} classes")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

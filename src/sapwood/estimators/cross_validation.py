@@ -19,7 +19,7 @@ from sapwood.estimators.base import BaseBoosting
 if TYPE_CHECKING:
     from sapwood.typing import ArrayLike, EvalMetric, Splitter, TableLike
 
-TEST, FITTED = "test", "fitted"  # names of sets
+TEST, FITTED = "test", "fitted"  # names of the evaluation sets
 
 
 def cv(
@@ -37,27 +37,27 @@ def cv(
     min_delta: float = 0.0,
     as_frame: bool = False,
 ) -> Any:
-    """Cross-validated training curves: metrics on the test rows of each fold after every round.
+    """Compute cross-validated learning curves: metrics on the test rows of each fold after each round.
 
     Parameters
     ----------
     estimator : BoostingClassifier, BoostingRegressor or BoostingRanker
-        It is cloned, and trained without early stopping of its own.
+        Estimator to clone. Its `early_stopping` is ignored.
     X, y, sample_weight
         As in `fit`.
     cv : int, cross-validation splitter or iterable, default=5
-        Folds. All metrics use the same ones.
-    metrics : default="loss"
-        As `eval_metric` of `fit`.
+        Number of folds, or how to split. All metrics use the same folds.
+    metrics : str, callable or list, default="loss"
+        Metrics, as `eval_metric` of `fit`.
     qid : array-like of shape (n_rows,), optional
-        Query of each row, for a ranker. Queries stay whole: an integer `cv` means a GroupKFold of the queries.
+        Query of each row, for a ranker. An integer `cv` is then the number of folds of a GroupKFold by query.
     groups : array-like of shape (n_rows,), optional
-        Groups for the splitter. None: for a ranker the queries.
+        Groups for the splitter. Default for a ranker: the queries.
     train : bool, default=False
-        Whether to score the training rows, too.
+        Whether to compute the metrics on the training rows as well.
     patience : int, optional
-        Number of rounds without improvement of the mean of the first metric, by more than `min_delta`, after which training ends. All folds
-        are then trained in parallel, and the curves end at the best round.
+        Stop all folds when the mean of the first metric has not improved by more than `min_delta` in this many rounds. The folds are then
+        trained in parallel, and the curves end at the best round.
     min_delta : float, default=0.0
         Minimum improvement that counts for `patience`.
     as_frame : bool, default=False
@@ -79,14 +79,14 @@ def cv(
     50
     """
     if not isinstance(estimator, BaseBoosting):
-        raise TypeError(f"cv trains estimators of sapwood; got {type(estimator).__name__}")
+        raise TypeError(f"estimator must be a Sapwood estimator; got {type(estimator).__name__}")
     if patience is not None and patience < 1:
-        raise ValueError(f"patience must be at least 1, or None; got {patience}")
-    rows = {"X": X, "y": y, "sample_weight": sample_weight, "qid": qid}
-    given = {name: values for name, values in rows.items() if values is not None}
-    folds = [_Fold(estimator, given, *split, metrics, train) for split in _splits(estimator, cv, given, groups)]
-    fitted = [fold() for fold in folds] if patience is None else _side_by_side(folds, patience, min_delta)
-    table = _table([one.evals_result_ for one in fitted])
+        raise ValueError(f"patience must be >= 1 or None; got {patience}")
+    arguments = {"X": X, "y": y, "sample_weight": sample_weight, "qid": qid}
+    data = {name: values for name, values in arguments.items() if values is not None}
+    folds = [_Fold(estimator, data, *split, metrics, train) for split in _splits(estimator, cv, data, groups)]
+    fitted = [fold() for fold in folds] if patience is None else _fit_in_parallel(folds, patience, min_delta)
+    table = _table([estimator.evals_result_ for estimator in fitted])
     if patience is not None:
         first = next(name for name in table if name.startswith(TEST) and name.endswith("_mean"))
         best = int(np.nanargmax(folds[0].sign * table[first])) + 1
@@ -98,39 +98,39 @@ def cv(
     return table
 
 
-def _splits(estimator: BaseBoosting, cv: Any, given: dict[str, Any], groups: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    if "qid" in given:
-        groups = given["qid"] if groups is None else groups
+def _splits(estimator: BaseBoosting, cv: Any, data: dict[str, Any], groups: Any) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    if "qid" in data:
+        groups = data["qid"] if groups is None else groups
         cv = GroupKFold(cv) if isinstance(cv, int) else cv
-    for train_rows, test_rows in check_cv(cv, given["y"], classifier=is_classifier(estimator)).split(given["X"], given["y"], groups):
+    for train_rows, test_rows in check_cv(cv, data["y"], classifier=is_classifier(estimator)).split(data["X"], data["y"], groups):
         yield np.sort(train_rows), np.sort(test_rows)
 
 
 class _Fold:
-    """One fold's training, and which way its first metric is better."""
+    """Fit of one fold. `sign` is 1 if higher values of the first metric are better, -1 otherwise; it is known after the first round."""
 
     def __init__(
-        self, estimator: BaseBoosting, given: dict[str, Any], train_rows: np.ndarray, test_rows: np.ndarray, metrics: Any, train: bool
+        self, estimator: BaseBoosting, data: dict[str, Any], train_rows: np.ndarray, test_rows: np.ndarray, metrics: Any, train: bool
     ) -> None:
         self.estimator = clone(estimator).set_params(early_stopping=False)
-        self.fit_on, self.test_on = ({name: _safe_indexing(a, rows) for name, a in given.items()} for rows in (train_rows, test_rows))
+        self.train_set, self.test_set = ({name: _safe_indexing(a, rows) for name, a in data.items()} for rows in (train_rows, test_rows))
         self.metrics, self.train = metrics, train
         self.sign = 0.0
 
     def __call__(self, *callbacks: Callback) -> BaseBoosting:
-        sets = {TEST: self.test_on} | ({FITTED: self.fit_on} if self.train else {})
-        return self.estimator.fit(**self.fit_on, eval_sets=sets, eval_metric=self.metrics, callbacks=callbacks)
+        eval_sets = {TEST: self.test_set} | ({FITTED: self.train_set} if self.train else {})
+        return self.estimator.fit(**self.train_set, eval_sets=eval_sets, eval_metric=self.metrics, callbacks=callbacks)
 
 
-def _side_by_side(folds: list[_Fold], patience: int, min_delta: float) -> list[BaseBoosting]:
-    """Every fold in a thread of its own; after each round they meet."""
-    meeting = _Meeting(folds, patience, min_delta)
+def _fit_in_parallel(folds: list[_Fold], patience: int, min_delta: float) -> list[BaseBoosting]:
+    """Fit each fold in its own thread. The threads synchronize after each round."""
+    stopping = _MeanStopping(folds, patience, min_delta)
 
     def run(number: int) -> BaseBoosting:
         try:
-            return folds[number](_Attend(number, meeting.report))
+            return folds[number](_ReportRound(number, stopping.report))
         except BaseException:
-            meeting.barrier.abort()  # the others must not wait
+            stopping.barrier.abort()  # the other folds must not wait
             raise
 
     with ThreadPoolExecutor(len(folds)) as threads:
@@ -138,15 +138,15 @@ def _side_by_side(folds: list[_Fold], patience: int, min_delta: float) -> list[B
         try:
             errors = [future.exception() for future in futures]
         except BaseException:  # an interrupt
-            meeting.barrier.abort()
+            stopping.barrier.abort()
             raise
     for error in sorted((e for e in errors if e is not None), key=lambda e: isinstance(e, threading.BrokenBarrierError)):
         raise error
     return [future.result() for future in futures]
 
 
-class _Meeting:
-    """Where folds wait for each other, and decide together when to stop."""
+class _MeanStopping:
+    """Early stopping of all folds on the mean of their scores."""
 
     def __init__(self, folds: list[_Fold], patience: int, min_delta: float) -> None:
         self.folds, self.patience, self.min_delta = folds, patience, min_delta
@@ -169,7 +169,7 @@ class _Meeting:
             self.stop = max(self.means[-self.patience :]) <= self.means[-self.patience - 1] + self.min_delta
 
 
-class _Attend(Callback):
+class _ReportRound(Callback):
     def __init__(self, number: int, report: Callable[[int, Round], bool]) -> None:
         self.number, self.report = number, report
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -25,12 +26,12 @@ from sapwood.runtime.execution import SERIAL, local_execution
 if TYPE_CHECKING:
     from sapwood.typing import ArrayLike, Path, RandomState, Scorer, TableLike
 
-WITH_ROWS = ("permutation", "shap")  # importances that are of rows, not of the trees alone
+WITH_ROWS = ("permutation", "shap")  # importances that are computed from rows
 HISTOGRAMS = "sklearn.ensemble._hist_gradient_boosting.gradient_boosting"
 
 
-class ExplainedEstimator:
-    """Methods of estimators that look into the model."""
+class ExplainedEstimator(ABC):
+    """Mixin of estimators: inspection and export of the model."""
 
     model_: Model
     init: Any
@@ -39,23 +40,27 @@ class ExplainedEstimator:
     feature_spec: Any
     _constraints: list[str]
 
+    @abstractmethod
     def _values(self) -> Any:
-        raise NotImplementedError
+        """Return the values of all parameters."""
 
+    @abstractmethod
     def _read(self, source: Source) -> Table:
-        raise NotImplementedError
+        """Read a table with the columns of the model."""
 
+    @abstractmethod
     def _initial_raw(self, source: Source, offset: Any, n_rows: int) -> np.ndarray | None:
-        raise NotImplementedError
+        """Return the (n_rows, n_outputs) initial raw predictions from `init_` and an offset; None for 0."""
 
     def describe_features(self, X: TableLike | None = None) -> Description:
-        """Describe the columns: name, kind, levels or range, fraction of missing values, bins and constraints; after the fit also the
-        features that categorical and datetime columns are encoded into.
+        """Describe the columns: name, kind, levels or range, fraction of missing values, bins and constraints.
+
+        After `fit`, also the features that categorical and datetime columns are encoded into.
 
         Parameters
         ----------
         X : table, optional
-            Before the fit, the table to be fitted. After it, a table to predict; optional.
+            Table to describe. Required before `fit`.
 
         Returns
         -------
@@ -75,7 +80,7 @@ class ExplainedEstimator:
         model = getattr(self, "model_", None)
         if model is None:
             if X is None:
-                raise ValueError("Before the fit, describe_features needs a table: describe_features(X)")
+                raise ValueError("describe_features needs a table before fit: describe_features(X)")
             values, source = self._values(), Source(X)
             new = first_table(values, source, type(self).__name__, SERIAL)
             columns = ColumnPlan.resolve(values, Features(new.n_features, new.schema.names, source, self.feature_spec))
@@ -85,18 +90,17 @@ class ExplainedEstimator:
     def explain(
         self, X: TableLike, *, background: TableLike | None = None, interactions: bool = False, offset: ArrayLike | None = None
     ) -> Explanation:
-        """Exact Shapley values of the trees: the contribution of each feature to the raw prediction of each row.
+        """Compute exact SHAP values: the contribution of each feature to the raw prediction of each row.
 
         Parameters
         ----------
         X : table of shape (n_rows, n_features)
         background : table, optional
-            Rows that absent features are averaged over (interventional values). None: the training rows, as counted in each tree
-            (path-dependent values).
+            Background rows for interventional SHAP values. None: path-dependent SHAP values, from the training rows counted in each node.
         interactions : bool, default=False
-            Whether to return values for pairs of features. They add up to the values of single features.
+            Whether to return SHAP interaction values for pairs of features. They add up to the values of single features.
         offset : array-like, optional
-            Initial raw predictions, as given to `predict`; they are part of the base values.
+            Initial raw predictions, as in `predict`; they are part of the base values.
 
         Returns
         -------
@@ -121,11 +125,11 @@ class ExplainedEstimator:
         table = self._read(source)
         explainer = TreeExplainer(self.model_, background=None if background is None else self._read(Source(background)))
         values, base = (explainer.interactions if interactions else explainer.values)(table, execution)
-        start = self._initial_raw(source, offset, len(base))
-        base = base if start is None else base + start
+        initial = self._initial_raw(source, offset, len(base))
+        base = base if initial is None else base + initial
         names = getattr(self, "feature_names_in_", None)
-        one = self.model_.n_outputs == 1
-        return Explanation(values[..., 0] if one else values, base[:, 0] if one else base, X, None if names is None else list(names))
+        single = self.model_.n_outputs == 1
+        return Explanation(values[..., 0] if single else values, base[:, 0] if single else base, X, None if names is None else list(names))
 
     def export(
         self, format: Literal["c", "onnx", "treelite", "lightgbm", "xgboost", "shap"] | str, path: Path | None = None, **options: Any
@@ -142,16 +146,16 @@ class ExplainedEstimator:
 
         Returns
         -------
-        str, dict or an object of the library whose format it is
+        str, dict or an object of the other library
         """
         check_is_fitted(self)
         if getattr(self, "init_", None) is not None:
-            raise ExportError(f"init={self.init!r} is not part of the trees: export it separately, and the trees with model_.export")
+            raise ExportError(f"init={self.init!r} cannot be exported: export it separately, and the trees with model_.export")
         return export(self.model_, format, path, self._export_classes, options)
 
     @property
     def _export_classes(self) -> list[Any] | None:
-        """Labels that an exported model predicts."""
+        """Class labels that an exported model predicts; None for raw predictions or numbers."""
         return None
 
     @property
@@ -160,7 +164,7 @@ class ExplainedEstimator:
         gains = self.importances("gain")
         if not gains.any():
             return gains
-        gains /= gains.max()  # the sum of the largest might not be a number
+        gains /= gains.max()  # avoids overflow of the sum
         return gains / gains.sum()
 
     def importances(
@@ -179,10 +183,13 @@ class ExplainedEstimator:
         Parameters
         ----------
         kind : {"gain", "split", "cover", "permutation", "shap"}, default="gain"
-            - "gain", "split", "cover": total gain of the splits on a column, their number, or the training rows that pass them;
-            - "permutation": decrease of the score of (X, y) if the values of the column are permuted;
-            - "shap": mean absolute Shapley value for the rows X, summed over outputs.
-        X, y : table and targets for "permutation"; "shap" needs X only
+            - "gain": total gain of the splits on the column;
+            - "split": number of splits on the column;
+            - "cover": number of training rows that reach these splits;
+            - "permutation": decrease of the score on (X, y) if the values of the column are permuted;
+            - "shap": mean absolute SHAP value over the rows of X, summed over outputs.
+        X, y : table and targets, optional
+            For "permutation"; "shap" needs X only.
         scoring, n_repeats, sample_weight, random_state
             For "permutation", as in `sklearn.inspection.permutation_importance`.
 
@@ -204,20 +211,24 @@ class ExplainedEstimator:
         if scoring is None and not isinstance(self, ClassifierMixin | RegressorMixin):
             raise ValueError(f"kind='permutation' needs scoring for {type(self).__name__}: a function (estimator, X, y) -> float")
         rest = {"n_repeats": n_repeats, "random_state": random_state, "sample_weight": sample_weight}
-        from sklearn.inspection import permutation_importance  # here, for it takes all of scikit-learn's ensembles with it
+        from sklearn.inspection import permutation_importance  # slow to import
 
         return permutation_importance(self, X, y, scoring=scoring, **rest).importances_mean
 
-    # Asked by scikit-learn
+    # Called by scikit-learn
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Asked first by its `inspection`, and then for a class, not a method, where it might use "recursion"."""
-        asked_for = sys.modules.get(HISTOGRAMS)  # imported by whoever asks: by us it would be for nothing, mostly, and takes a while
-        if asked_for is not None:
-            asked_for.BaseHistGradientBoosting.register(ExplainedEstimator)
+        """Return whether the estimator is fitted.
+
+        `sklearn.inspection` calls this method first, and then uses method="recursion" only for instances of `BaseHistGradientBoosting`:
+        the class is registered here as a subclass of it. We do not import that module, which is slow; its caller has imported it.
+        """
+        module = sys.modules.get(HISTOGRAMS)
+        if module is not None:
+            module.BaseHistGradientBoosting.register(ExplainedEstimator)
         return hasattr(self, "model_")
 
     def _compute_partial_dependence_recursion(self, grid: Any, target_features: np.ndarray) -> np.ndarray:
-        """(n_outputs, n_points): for `sklearn.inspection`, which knows columns by their number in its X; ours are those of the fit."""
+        """Return the (n_outputs, n_points) partial dependence for `sklearn.inspection`. `target_features` are column indices."""
         check_is_fitted(self)
         return recursion_of(self.model_, grid, target_features, isinstance(self, RegressorMixin))

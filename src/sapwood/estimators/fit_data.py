@@ -1,4 +1,4 @@
-"""The sets of rows of a fit: training rows and evaluation sets, read and checked."""
+"""Data sets of a fit: training set and evaluation sets, read and checked."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ AUTO_EARLY_STOPPING_ROWS = 10_000
 
 @dataclass(frozen=True)
 class FitData:
-    """Rows of a fit, checked.
+    """Checked data of a fit.
 
     Attributes
     ----------
-    train : rows that trees grow on
-    eval_sets : rows that are scored besides, by name
+    train : training set
+    eval_sets : evaluation sets by name; "validation" is that of early stopping
     schema : columns of the model
     features : columns by the names that parameters use
     targets : kind of the targets
-    loss : for these targets
-    init : estimator or model whose raw predictions training starts from
-    seed : of all that is random in the fit
-    stop_set : name of the set that early stopping reads, or "train"; None if training does not stop early
+    loss : loss for these targets
+    init : estimator or model of the initial raw predictions
+    seed : random seed of the fit
+    stop_set : name of the data set that early stopping uses; None if training does not stop early
     splits : pairs of selections of the training rows, to train on and to stop by, of procedures with several training runs
     """
 
@@ -65,17 +65,18 @@ class FitData:
     splits: tuple[tuple[Dataset, Dataset], ...] = ()
 
 
-def read_sets(p: CommonParameters, task: Task[Any], call: FitCall, start: WarmStart, reader: str, execution: Execution) -> FitData:
-    """Read and check the arguments of a fit. `reader` is the name of the estimator."""
-    given, previous = call.train, start.model
-    empty = not execution.is_local  # a partition may have no rows
-    table = (
-        first_table(p, given.source, reader, execution) if previous is None else read_table(given.source, previous.schema, reader, empty)
-    )
-    targets, y = task.read_targets(given.y, table.n_rows, start, execution)
+def read_data(p: CommonParameters, task: Task[Any], call: FitCall, start: WarmStart, reader: str, execution: Execution) -> FitData:
+    """Read and check the data of a call of `fit`. `reader` is the name of the estimator, for error messages."""
+    inputs, previous = call.train, start.model
+    allow_empty = not execution.is_local  # a partition may have no rows
+    if previous is None:
+        table = first_table(p, inputs.source, reader, execution)
+    else:
+        table = read_table(inputs.source, previous.schema, reader, allow_empty)
+    targets, y = task.read_targets(inputs.y, table.n_rows, start, execution)
     loss = task.loss(targets)
     start.check_loss(loss)
-    train = task.dataset(given, table, y, targets, execution).without_empty(execution)
+    train = task.dataset(inputs, table, y, targets, execution).without_empty(execution)
     if train.rows is not None and table.schema.categories and previous is None:
         train = replace(train, table=table.match(seen_levels(table, train.rows, execution)))
     schema = replace(train.table.schema, **missing_settings(p)) if previous is None else previous.schema
@@ -86,47 +87,47 @@ def read_sets(p: CommonParameters, task: Task[Any], call: FitCall, start: WarmSt
     splits: list[tuple[Dataset, Dataset]] = []
     if p.validation_folds is not None or p.refit_all:
         _check_procedure(p, call, start, stops)
-        splits, stop_set = _splits(p, train, given.X, call.options.groups, seed, targets.has_strata, execution), VALIDATION
+        splits, stop_set = _splits(p, train, inputs.X, call.options.groups, seed, targets.has_strata, execution), VALIDATION
     elif stops:
         stop_set = choose_stop_set(p, call.validation.any, named)
     if not splits and stop_set == VALIDATION and not call.validation.any:
-        train, validation = split(p, train, given.X, call.options.groups, seed, targets.has_strata, execution)
+        train, validation = split(p, train, inputs.X, call.options.groups, seed, targets.has_strata, execution)
     loss.check_all_targets(train.take(train.y), execution)
     _check_init(p.init, execution)
-    init = fitted_init(p.init, given.X, given.y, train.weight, train.rows) if previous is None else start.init
-    train = replace(train, offset=initial_raw(init, given.source, given.offset, table.n_rows, loss, p.n_jobs, reader))
+    init = fitted_init(p.init, inputs.X, inputs.y, train.weight, train.rows) if previous is None else start.init
+    train = replace(train, offset=initial_raw(init, inputs.source, inputs.offset, table.n_rows, loss, p.n_jobs, reader))
 
-    def other(one: FitInput) -> Dataset:
-        """Rows that are not trained on."""
-        _check_complete(one)
-        table = read_table(one.source, schema, reader, empty)
-        y = targets.encode(one.y, table.n_rows, f"y{one.suffix}")
+    def eval_set(inputs: FitInput) -> Dataset:
+        _check_complete(inputs)
+        table = read_table(inputs.source, schema, reader, allow_empty)
+        y = targets.encode(inputs.y, table.n_rows, f"y{inputs.suffix}")
         loss.check_all_targets(y, execution)
-        offset = initial_raw(init, one.source, one.offset, table.n_rows, loss, p.n_jobs, reader, f"offset{one.suffix}")
-        return replace(task.dataset(one, table, y, targets, execution), offset=offset)
+        offset = initial_raw(init, inputs.source, inputs.offset, table.n_rows, loss, p.n_jobs, reader, f"offset{inputs.suffix}")
+        return replace(task.dataset(inputs, table, y, targets, execution), offset=offset)
 
     if call.validation.any:
-        validation = other(call.validation)
+        validation = eval_set(call.validation)
     elif validation is not None:
         validation = replace(validation, offset=train.offset)
-    sets = {} if validation is None else {VALIDATION: validation}
-    sets |= {name: other(one) for name, one in named.items()}
-    features = Features(table.n_features, schema.names, given.source, p.feature_spec)
+    eval_sets = {} if validation is None else {VALIDATION: validation}
+    eval_sets |= {name: eval_set(given) for name, given in named.items()}
+    features = Features(table.n_features, schema.names, inputs.source, p.feature_spec)
     offset = train.offset
-    pairs = tuple((replace(some, offset=offset), replace(held_out, offset=offset)) for some, held_out in splits)
-    return FitData(train, sets, schema, features, targets, loss, init, seed, stop_set, pairs)
+    splits = [(replace(kept, offset=offset), replace(held_out, offset=offset)) for kept, held_out in splits]
+    return FitData(train, eval_sets, schema, features, targets, loss, init, seed, stop_set, tuple(splits))
 
 
-def _check_complete(given: FitInput) -> None:
-    if given.X is None or given.y is None:
-        pair = {f"{name}{given.suffix}": getattr(given, name) for name in ("X", "y", "sample_weight")}
-        some = next(name for name, value in [*pair.items(), *given.more.items()] if value is not None)
-        missing = next(name for name, value in pair.items() if value is None)
-        raise ValueError(f"{some} is provided, but {missing} was not provided")
+def _check_complete(inputs: FitInput) -> None:
+    """Raise a ValueError if X or y is missing while another argument of the evaluation set is given."""
+    if inputs.X is None or inputs.y is None:
+        arguments = {f"{name}{inputs.suffix}": getattr(inputs, name) for name in ("X", "y", "sample_weight", "offset")}
+        present = next(name for name, value in [*arguments.items(), *inputs.more.items()] if value is not None)
+        missing = next(name for name, value in arguments.items() if value is None)
+        raise ValueError(f"{present} is provided, but {missing} was not provided")
 
 
 def _check_init(init: Any, execution: Execution) -> None:
-    """Raise if an estimator would have to be fitted on rows of several partitions."""
+    """Raise a ValueError if `init` would have to be fitted to the rows of several partitions."""
     if not execution.is_local and init is not None and not isinstance(init, Model):
         try:
             check_is_fitted(init)
@@ -135,7 +136,7 @@ def _check_init(init: Any, execution: Execution) -> None:
 
 
 def seen_levels(table: Table, rows: np.ndarray, execution: Execution) -> Schema:
-    """Schema of a table, without the levels that none of these rows has."""
+    """Return the schema of a table without the levels that do not occur in these rows."""
     schema, kinds = table.schema, dict(table.schema.kinds)
     for column in schema.categories:
         used = np.unique(execution.gather(np.unique(table.column(column)[rows])))
@@ -145,12 +146,12 @@ def seen_levels(table: Table, rows: np.ndarray, execution: Execution) -> Schema:
 
 
 def draw_seed(random_state: Any) -> int:
-    """Seed of a fit, drawn as scikit-learn draws it, so that early stopping holds out the same rows."""
+    """Draw the seed of a fit as scikit-learn does, so that early stopping holds out the same rows."""
     return 0 if random_state is None else int(check_random_state(random_state).randint(np.iinfo(np.uint32).max, dtype=np.uint64))
 
 
 def stops_early(p: CommonParameters, n_rows: int, X_val: Any, callbacks: Sequence[Callback], loss: Loss) -> bool:
-    """Whether training may stop early."""
+    """Return whether training may stop early."""
     if p.boosting == "forest":
         if p.early_stopping is True or X_val is not None:
             raise ValueError(
@@ -161,8 +162,8 @@ def stops_early(p: CommonParameters, n_rows: int, X_val: Any, callbacks: Sequenc
         if X_val is not None or p.validation_split is not None or p.validation_folds is not None or p.refit_all:
             return True
         has_score = loss.has_loss_values or p.scoring != "loss"
-        own = any(isinstance(callback, EarlyStopping) for callback in callbacks)
-        return n_rows > AUTO_EARLY_STOPPING_ROWS and has_score and not own
+        has_callback = any(isinstance(callback, EarlyStopping) for callback in callbacks)
+        return n_rows > AUTO_EARLY_STOPPING_ROWS and has_score and not has_callback
     if X_val is not None and not p.early_stopping:
         raise ValueError("X_val and y_val are passed to fit while at the same time early_stopping is False: they would not be used")
     return bool(p.early_stopping)
@@ -231,7 +232,7 @@ def choose_stop_set(p: CommonParameters, has_validation: bool, eval_sets: Collec
 def split(
     p: CommonParameters, data: Dataset, X: Any, groups: Any, seed: int, strata: bool, execution: Execution
 ) -> tuple[Dataset, Dataset]:
-    """Training rows and validation rows, both ascending. Queries stay whole."""
+    """Split into training set and validation set. Rows stay ascending; queries are not split."""
     rows = np.arange(data.table.n_rows) if data.rows is None else data.rows
     if p.validation_split is not None:
         train_rows, val_rows = _split_by(p.validation_split, data, X, groups, rows, strata, execution)
@@ -247,29 +248,31 @@ def split(
 
 
 def _split_by(splitter: Any, data: Dataset, X: Any, groups: Any, rows: np.ndarray, strata: bool, execution: Execution) -> list[np.ndarray]:
-    """Last split of a scikit-learn splitter. For those that shuffle or fold it is like any other; for those that keep the order of time it
-    is the one that trains on all but the latest rows."""
+    """Return training and validation rows from the last split of a scikit-learn splitter. With TimeSeriesSplit, the last split validates on
+    the latest rows."""
     if not execution.is_local:
         raise ValueError("validation_split cannot be combined with several partitions of the rows: use validation_fraction, or X_val")
     of_row = None if data.queries is None else data.queries.of_row
     folds = check_cv(splitter, data.y, classifier=strata)
-    *_, both = folds.split(X, data.y, of_row if groups is None else groups)
-    twice = np.intersect1d(*both)
-    if len(twice):
-        raise ValueError(f"validation_split={splitter!r} puts row {twice[0]} into both training and validation rows")
-    both = [np.intersect1d(some, rows) for some in both]
-    if not len(both[0]) or not len(both[1]):
-        raise ValueError(f"validation_split={splitter!r} leaves {len(both[0])} training and {len(both[1])} validation rows")
-    if data.queries is not None and of_row is not None and len(cut := np.intersect1d(of_row[both[0]], of_row[both[1]])):
+    *_, (train, validation) = folds.split(X, data.y, of_row if groups is None else groups)
+    common = np.intersect1d(train, validation)
+    if len(common):
+        raise ValueError(f"validation_split={splitter!r} puts row {common[0]} into both training and validation rows")
+    train, validation = np.intersect1d(train, rows), np.intersect1d(validation, rows)
+    if not len(train) or not len(validation):
+        raise ValueError(f"validation_split={splitter!r} leaves {len(train)} training and {len(validation)} validation rows")
+    if data.queries is not None and of_row is not None and len(cut := np.intersect1d(of_row[train], of_row[validation])):
         raise ValueError(
             f"validation_split={splitter!r} splits the query that begins in row {data.queries.begin[cut[0]]}: use a splitter that keeps "
-            "groups whole, such as GroupShuffleSplit, which is given the queries as groups"
+            "groups together, such as GroupShuffleSplit; the queries are passed to it as groups"
         )
-    return both
+    return [train, validation]
 
 
 def _split_at_random(fraction: Any, data: Dataset, rows: np.ndarray, seed: int, strata: bool, execution: Execution) -> list[np.ndarray]:
-    """Some of the rows, in the proportions of their classes; or some of the queries."""
+    """Return training and validation rows from a random split: of rows, stratified by class, or of whole queries."""
     units = rows if data.queries is None else np.unique(data.queries.of_row[rows])
-    both = list(hold_out(units, fraction, data.y[rows] if strata else None, seed, execution))
-    return both if data.queries is None else [rows[np.isin(data.queries.of_row[rows], some)] for some in both]
+    train_and_validation = list(hold_out(units, fraction, data.y[rows] if strata else None, seed, execution))
+    if data.queries is None:
+        return train_and_validation
+    return [rows[np.isin(data.queries.of_row[rows], queries)] for queries in train_and_validation]

@@ -11,22 +11,22 @@ import numpy as np
 from sapwood.estimators.targets import Targets
 from sapwood.model import Model
 
-Scores = Mapping[str, Mapping[str, list[float]]]  # set -> measure -> before the first round, and after each
+Scores = Mapping[str, Mapping[str, list[float]]]  # data set -> metric -> score before the first round and after each round
 
 
 @dataclass(frozen=True)
 class FitResult:
-    """All that a fit leaves in an estimator.
+    """Result of a fit: everything that an estimator stores.
 
     Attributes
     ----------
-    model : trained; its schema has the columns
-    targets : kind of the targets; None for a model that was not trained here
-    init : fitted estimator or model whose raw predictions are the initial ones
-    constraints : of each column, in words
-    stops : whether training might have stopped early
-    scores : of all sets
-    train_score, validation_score : of early stopping; higher is better
+    model : trained model; its schema has the columns
+    targets : kind of the targets; None for a model that this estimator did not train
+    init : fitted estimator or model of the initial raw predictions
+    constraints : text for each column
+    stops : whether training could stop early
+    scores : scores of all data sets
+    train_score, validation_score : scores of early stopping; higher is better
     provenance : version, number of rows, digest of the data
     """
 

@@ -1,4 +1,4 @@
-"""Estimators in the middle of training, as scikit-learn's scorers and callbacks see them."""
+"""Views of an estimator during training, for scikit-learn's scorers and callbacks."""
 
 from __future__ import annotations
 
@@ -18,41 +18,41 @@ if TYPE_CHECKING:
 
 
 class Prototype:
-    """Estimator that a fit is for. The fit does not change it: it asks for views of it with what was trained so far."""
+    """The estimator that is being fitted. A fit does not change it, but creates views of it with the model trained so far."""
 
     def __init__(self, estimator: BaseBoosting) -> None:
         self._estimator = estimator
         self.name: str = type(estimator).__name__
 
-    def responds(self, method: str) -> bool:
-        return hasattr(self._estimator, method)
+    def has_method(self, name: str) -> bool:
+        return hasattr(self._estimator, name)
 
     def scorer(self, scoring: Any) -> Any:
-        """scikit-learn scorer by name, or checked."""
+        """Return the scikit-learn scorer for a name or callable."""
         return check_scoring(self._estimator, scoring)
 
     def view(self, result: FitResult, raw: np.ndarray) -> FittedView:
-        """The estimator as if the fit had ended with this result; raw predictions, (n_rows, n_outputs), are known."""
+        """Return a view of the estimator fitted with this result, for rows with these raw predictions, (n_rows, n_outputs)."""
         fitted = copy.copy(self._estimator)
         fitted._store(result)
         return (FittedClassifierView if is_classifier(fitted) else FittedView)(fitted, raw)
 
     def callbacks(self, result: FitResult, X: Any, y: Any) -> list[Callback]:
-        """Callbacks of scikit-learn that the estimator has."""
+        """Return a callback that runs the scikit-learn callbacks of the estimator, if it has any."""
         return [ScikitCallbacks(self._estimator, X, y, result)] if ScikitCallbacks.wanted(self._estimator) else []
 
 
 class FittedView:
-    """Fitted estimator that answers from known raw predictions: trees need not be walked again.
+    """Fitted estimator that predicts from known raw predictions, without evaluating trees.
 
-    Its X is a table of the numbers of rows, as `rows()` makes it; all else is as in the estimator.
+    X of its methods is the output of `rows()`, or some rows of it. Other attributes are those of the estimator.
     """
 
     def __init__(self, estimator: BaseBoosting, raw: np.ndarray) -> None:
         self._estimator, self._raw = estimator, raw
 
     def rows(self) -> np.ndarray:
-        """(n_rows, n_features): what to give to scorers as X."""
+        """Return a (n_rows, n_features) table of row indices, to be passed to scorers as X."""
         return np.broadcast_to(np.arange(len(self._raw))[:, None], (len(self._raw), self._estimator.n_features_in_))
 
     def predict(self, X: np.ndarray) -> np.ndarray:
@@ -65,13 +65,13 @@ class FittedView:
         return self._raw[np.asarray(X)[:, 0]]
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") and name != "__sklearn_tags__":  # copies and pickles ask before there is an estimator
+        if name.startswith("__") and name != "__sklearn_tags__":  # copy and pickle look these up before __init__
             raise AttributeError(name)
         return getattr(self._estimator, name)
 
 
 class FittedClassifierView(FittedView):
-    """The same for classifiers."""
+    """FittedView of a classifier."""
 
     _estimator: Any
 

@@ -18,17 +18,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FitInput:
-    """A table with targets as the user gave it. The names of its arguments end with the suffix."""
+    """Training data or an evaluation set as passed to `fit`, unchecked.
+
+    Attributes
+    ----------
+    more : arguments that only some estimators have, by name
+    suffix : end of the argument names in error messages: "", "_val", or " of eval_sets[...]"
+    """
 
     X: Any
     y: Any
     sample_weight: Any = None
-    more: dict[str, Any] = field(default_factory=dict)  # arguments of some estimators only, by name
+    more: dict[str, Any] = field(default_factory=dict)
     suffix: str = ""
     offset: Any = None
 
     @property
     def any(self) -> bool:
+        """Whether any argument is given."""
         return any(value is not None for value in (self.X, self.y, self.sample_weight, self.offset, *self.more.values()))
 
     @cached_property
@@ -38,7 +45,7 @@ class FitInput:
 
 @dataclass(frozen=True)
 class FitOptions:
-    """Evaluation sets, metrics and callbacks of a fit."""
+    """Evaluation sets, metrics, callbacks and checkpoint of a fit."""
 
     groups: Any = None
     eval_sets: Any = None
@@ -47,15 +54,16 @@ class FitOptions:
     checkpoint: Checkpoint | Path | None = None
 
     def named_sets(self) -> dict[str, FitInput]:
-        sets = self.eval_sets or {}
-        if not isinstance(sets, Mapping):
-            if not isinstance(sets, (list, tuple)):
-                raise ValueError(f"eval_sets must be a dict of name -> (X, y), or a list of such; got {type(sets).__name__}")
-            sets = {f"eval_{i}": one for i, one in enumerate(sets)}
-        for name in sets:
+        """Return the evaluation sets by name."""
+        eval_sets = self.eval_sets or {}
+        if not isinstance(eval_sets, Mapping):
+            if not isinstance(eval_sets, (list, tuple)):
+                raise ValueError(f"eval_sets must be a dict of name -> (X, y), or a list of (X, y); got {type(eval_sets).__name__}")
+            eval_sets = {f"eval_{i}": eval_set for i, eval_set in enumerate(eval_sets)}
+        for name in eval_sets:
             if name in (TRAIN, VALIDATION):
-                raise ValueError(f"eval_sets must not be called {name!r}: this is the name of the rows of fit itself")
-        return {name: _given_set(name, one) for name, one in sets.items()}
+                raise ValueError(f"eval_sets must not have the name {name!r}: it is reserved for the rows of fit; use another name")
+        return {name: _eval_input(name, eval_set) for name, eval_set in eval_sets.items()}
 
 
 @dataclass(frozen=True)
@@ -68,28 +76,28 @@ class FitCall:
 
     @classmethod
     def of(cls, a: FitArguments) -> FitCall:
-        def given(**values: Any) -> dict[str, Any]:
+        def not_none(**values: Any) -> dict[str, Any]:
             return {name: value for name, value in values.items() if value is not None}
 
-        train = FitInput(a.X, a.y, a.sample_weight, given(group=a.group, qid=a.qid), offset=a.offset)
-        more = given(group_val=a.group_val, qid_val=a.qid_val)
+        train = FitInput(a.X, a.y, a.sample_weight, not_none(group=a.group, qid=a.qid), offset=a.offset)
+        more = not_none(group_val=a.group_val, qid_val=a.qid_val)
         validation = FitInput(a.X_val, a.y_val, a.sample_weight_val, more, "_val", a.offset_val)
         return cls(train, validation, FitOptions(a.groups, a.eval_sets, a.eval_metric, a.callbacks or (), a.checkpoint))
 
 
-def _given_set(name: str, one: Any) -> FitInput:
+def _eval_input(name: str, eval_set: Any) -> FitInput:
     suffix = f" of eval_sets[{name!r}]"
-    if isinstance(one, Mapping):
-        more = {key: value for key, value in one.items() if key not in ("X", "y", "sample_weight", "offset")}
-        given = FitInput(one.get("X"), one.get("y"), one.get("sample_weight"), more, suffix, one.get("offset"))
-    elif isinstance(one, (list, tuple)) and 2 <= len(one) <= 4:
-        x, y, weight, offset = (*one, None, None)[:4]
-        given = FitInput(x, y, weight, suffix=suffix, offset=offset)
+    if isinstance(eval_set, Mapping):
+        more = {key: value for key, value in eval_set.items() if key not in ("X", "y", "sample_weight", "offset")}
+        inputs = FitInput(eval_set.get("X"), eval_set.get("y"), eval_set.get("sample_weight"), more, suffix, eval_set.get("offset"))
+    elif isinstance(eval_set, (list, tuple)) and 2 <= len(eval_set) <= 4:
+        x, y, weight, offset = (*eval_set, None, None)[:4]
+        inputs = FitInput(x, y, weight, suffix=suffix, offset=offset)
     else:
         raise ValueError(
             f"eval_sets[{name!r}] must be (X, y), (X, y, sample_weight), (X, y, sample_weight, offset) or a dict of arguments of fit; "
-            f"got {type(one).__name__}"
+            f"got {type(eval_set).__name__}"
         )
-    if given.X is None or given.y is None:
-        raise ValueError(f"eval_sets[{name!r}] lacks {'X' if given.X is None else 'y'}")
-    return given
+    if inputs.X is None or inputs.y is None:
+        raise ValueError(f"eval_sets[{name!r}] lacks {'X' if inputs.X is None else 'y'}")
+    return inputs

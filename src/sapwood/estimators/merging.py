@@ -19,23 +19,22 @@ from sapwood.training.fit_signature import as_text
 if TYPE_CHECKING:
     from sapwood.typing import ArrayLike
 
-TOLD_BY = ("loss", "quantile")  # parameters that decide what is predicted
+MUST_BE_EQUAL = ("loss", "quantile")  # parameters that determine the meaning of a prediction
 Mergeable = TypeVar("Mergeable", bound="BaseBoosting | Model")
 
 
 def merge(models: Sequence[Mergeable], weights: ArrayLike | Literal["mean"] | None = None) -> Mergeable:
-    """Merge models into one whose raw predictions are the (weighted) sum of theirs.
+    """Merge models into one. Its raw predictions are the (weighted) sum of those of the models.
 
-    Raw predictions are those before the link: log-odds, logarithms of means. The models must have the same columns, matched by name, the
-    same loss and outputs, and classifiers the same classes. Levels of categorical columns may differ.
+    Raw predictions are those before the link: log-odds, logarithms of means. The models must have the same columns, matched by name, and
+    the same loss and outputs; classifiers must have the same classes. Levels of categorical columns may differ.
 
     Parameters
     ----------
     models : list of fitted estimators of one class, or of Models
-        Of each, the rounds that it predicts with are used.
+        Models to merge. Of each, the rounds up to the best one are used.
     weights : array-like of shape (n_models,), "mean" or None, default=None
-        Factors of the raw predictions. None: 1, for models that continue each other, or slices of one model; "mean": 1 / n_models, for
-        models of which each predicts the whole.
+        Weights of the raw predictions. None: 1, for slices of one model; "mean": 1 / n_models, for the average of independent models.
 
     Returns
     -------
@@ -53,21 +52,21 @@ def merge(models: Sequence[Mergeable], weights: ArrayLike | Literal["mean"] | No
     >>> bool(abs(merge(halves, "mean").predict(X) - sum(half.predict(X) for half in halves) / 2).max() < 1e-9)
     True
     """
-    if not (given := list(models)):
+    if not (listed := list(models)):
         raise ValueError("merge needs at least one model; got none")
-    numbers = _weights(weights, len(given))
-    if all(isinstance(model, Model) for model in given):
-        return cast("Mergeable", merge_models(cast("list[Model]", given), numbers))
-    return _merge_estimators(given, numbers)
+    checked = _weights(weights, len(listed))
+    if all(isinstance(model, Model) for model in listed):
+        return cast("Mergeable", merge_models(cast("list[Model]", listed), checked))
+    return _merge_estimators(listed, checked)
 
 
 def _merge_estimators(models: list[Any], weights: list[float]) -> Any:
     first = models[0]
     for i, model in enumerate(models):
         if not isinstance(model, BaseBoosting) or model._parameters is not first._parameters:
-            raise TypeError(f"merge takes Models, or estimators of one kind; got {type(first).__name__} and {type(model).__name__}")
+            raise TypeError(f"models must be Models, or estimators of one class; got {type(first).__name__} and {type(model).__name__}")
         check_is_fitted(model)
-        _refuse_other_targets(first, model, i)
+        _check_targets(first, model, i)
     merged = copy.copy(first)
     provenance = {**first.provenance_, "data": join_digests(str(model._digest) for model in models)}
     model = merge_models([model.model_ for model in models], weights)
@@ -80,28 +79,29 @@ def _weights(weights: Any, n: int) -> list[float]:
         return [1.0] * n
     if isinstance(weights, str) and weights == "mean":
         return [1.0 / n] * n
-    given = np.asarray(weights)
-    if given.shape != (n,) or given.dtype.kind not in "iuf" or not np.isfinite(given).all():
+    array = np.asarray(weights)
+    if array.shape != (n,) or array.dtype.kind not in "iuf" or not np.isfinite(array).all():
         raise ValueError(f"weights must be {n} finite numbers, one for each model, 'mean' or None; got {weights!r}")
-    return [float(weight) for weight in given]
+    return [float(weight) for weight in array]
 
 
-def _refuse_other_targets(first: BaseBoosting, other: BaseBoosting, number: int) -> None:
-    kinds = [(type(one._known_targets).__name__, as_text(getattr(one, "classes_", None))) for one in (first, other)]
+def _check_targets(first: BaseBoosting, model: BaseBoosting, number: int) -> None:
+    """Raise a ValueError if a model predicts something else than the first one."""
+    kinds = [(type(m._known_targets).__name__, as_text(getattr(m, "classes_", None))) for m in (first, model)]
     if kinds[0] != kinds[1]:
-        classes = [one.classes_.tolist() for one in (first, other)]
+        classes = [m.classes_.tolist() for m in (first, model)]
         raise ValueError(f"models cannot be merged: the classes are {classes[0]} in the first, but {classes[1]} in number {number}")
-    for name in TOLD_BY:
-        own, theirs = (as_text(getattr(one, name, None)) for one in (first, other))
-        if own != theirs:
-            raise ValueError(f"models cannot be merged: {name} is {own} in the first, but {theirs} in number {number}")
+    for name in MUST_BE_EQUAL:
+        of_first, of_model = (as_text(getattr(m, name, None)) for m in (first, model))
+        if of_first != of_model:
+            raise ValueError(f"models cannot be merged: {name} is {of_first} in the first, but {of_model} in number {number}")
 
 
 def _only_init(models: Sequence[BaseBoosting], weights: Sequence[float]) -> Any:
-    """Where the merged predictions start: there can be one such place, and it has no weight."""
-    given = [(model.init_, weight) for model, weight in zip(models, weights, strict=True) if model.init_ is not None]
-    if not given:
+    """Return the `init_` of the merged model: at most one of the models may have one, with weight 1."""
+    inits = [(model.init_, weight) for model, weight in zip(models, weights, strict=True) if model.init_ is not None]
+    if not inits:
         return None
-    if len(given) > 1 or given[0][1] != 1:
-        raise ValueError("models cannot be merged: only one of them may start from an init, with a weight of 1")
-    return given[0][0]
+    if len(inits) > 1 or inits[0][1] != 1:
+        raise ValueError("models cannot be merged: only one of them may have an init, with a weight of 1")
+    return inits[0][0]

@@ -1,4 +1,4 @@
-"""Fits whose rows are in several partitions."""
+"""Fit on a data set whose rows are in several partitions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ Estimator = TypeVar("Estimator", bound=BaseBoosting)
 
 
 def fit_partition(estimator: Estimator, execution: Execution, X: Any, y: Any, **arguments: Any) -> Estimator:
-    """Fit an estimator on the rows of a data set, of which this is one partition.
+    """Fit an estimator on a data set of which this process holds one partition.
 
-    Every partition calls it with an equal estimator, its own rows (maybe none) of every argument, and an execution whose collective joins
-    the partitions. All get the same fitted estimator, byte for byte the one that `fit` returns for all rows, in the order of partitions.
+    Every partition calls this function with an equal estimator, its own rows (possibly none) of every argument, and an execution whose
+    collective joins the partitions. All partitions get the same fitted estimator: byte for byte that of `fit` on all rows, in the order of
+    the partitions.
 
     Parameters
     ----------
     X, y, arguments : as for `fit`
-        Queries of a ranker must be whole within a partition.
+        The rows of a query must be in one partition.
     """
     return estimator._train("fit", FitArguments(X=X, y=y, **arguments), execution)

@@ -66,7 +66,7 @@ class BoostingRanker(RankerSignatures, BaseBoosting, parameters=RANKER):
     1.0
     """
 
-    # Under scikit-learn's metadata routing queries come along without being asked for: there is no ranking without them.
+    # With scikit-learn's metadata routing, `qid` is passed on without a request: ranking needs the queries.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": False, "qid": True}
     __metadata_request__partial_fit: ClassVar[dict[str, bool]] = {"groups": False, "qid": True}
     __metadata_request__score: ClassVar[dict[str, bool]] = {"qid": True}
@@ -74,7 +74,7 @@ class BoostingRanker(RankerSignatures, BaseBoosting, parameters=RANKER):
     _task = Ranking
 
     def predict(self, X: TableLike, *, offset: ArrayLike | None = None, rounds: Rounds = None) -> np.ndarray:
-        """Predict scores: the higher, the further up a row belongs in its query.
+        """Predict scores. Rows with higher scores rank higher within their query.
 
         Parameters
         ----------
@@ -116,10 +116,13 @@ class BoostingRanker(RankerSignatures, BaseBoosting, parameters=RANKER):
     def _predict_from_raw(self, raw: np.ndarray) -> np.ndarray:
         return raw[:, 0]
 
+    def _score_predicted(self, y: Any, predicted: np.ndarray, sample_weight: Any) -> float:
+        raise ValueError("a scorer cannot call BoostingRanker.score: it does not know the queries; use scoring='ndcg' instead")
+
     def _set_fitted_data(self, data: dict[str, Any], model: Model, init: Any) -> None:
         super()._set_fitted_data(data, model, init)
         if self.model_.n_outputs != 1:
-            raise ValueError("a ranking has one output")
+            raise ValueError(f"a ranker must have 1 output; got {self.model_.n_outputs}")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -87,16 +87,16 @@ class BoostingRegressor(RegressorSignatures, RegressorMixin, BaseBoosting, param
         return self._predict_from_raw(self._raw_predict(X, offset, rounds))
 
     def staged_predict(self, X: TableLike, *, offset: ArrayLike | None = None) -> Iterator[np.ndarray]:
-        """Predictions after each round. Arguments as in `predict`."""
+        """Yield `predict` after each round."""
         return (self._predict_from_raw(raw) for raw in self._staged_raw(X, offset))
 
     def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, offset: ArrayLike | None = None) -> float:
-        """R^2 of the predictions; for survival losses the concordance index; for several quantiles their mean D^2 pinball score."""
+        """Return R^2 of the predictions; for survival losses the concordance index; for several quantiles the mean D^2 pinball score."""
         check_is_fitted(self)
         return self._score_predicted(y, self.predict(X, offset=offset), sample_weight)
 
     def _score_predicted(self, y: Any, predicted: np.ndarray, sample_weight: Any) -> float:
-        loss = Loss if self._loss_is_elsewhere else Regression(self._values()).single_loss()
+        loss = Loss if self._loss_is_undefined else Regression(self._values()).single_loss()
         if isinstance(loss, MultiQuantileLoss):
             columns = zip(loss.levels, predicted.T, strict=True)
             return float(np.mean([d2_pinball_score(y, q, sample_weight=sample_weight, alpha=level) for level, q in columns]))
@@ -109,7 +109,7 @@ class BoostingRegressor(RegressorSignatures, RegressorMixin, BaseBoosting, param
         return means[:, 0] if means.shape[1] == 1 else means
 
     @property
-    def _loss_is_elsewhere(self) -> bool:
+    def _loss_is_undefined(self) -> bool:
         """Whether the estimator was loaded from a file, and its loss is not defined in this process."""
         return isinstance(self.loss, Unsaved) or (
             isinstance(self.loss, str) and not LossNames(REGRESSION_LOSSES).is_satisfied_by(self.loss)
@@ -126,7 +126,7 @@ class BoostingRegressor(RegressorSignatures, RegressorMixin, BaseBoosting, param
         super()._set_fitted_data(data, model, init)
         self._n_columns = data["n_columns"]
         if type(self._n_columns) is not int or self._n_columns < 1:
-            raise ValueError("n_columns must be at least 1")
+            raise ValueError(f"n_columns must be an integer >= 1; got {self._n_columns!r}")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

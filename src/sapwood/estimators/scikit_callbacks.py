@@ -1,4 +1,4 @@
-"""Callbacks of scikit-learn, where it has them (from 1.9 on): a fit is a task, each round one of its subtasks."""
+"""Support for scikit-learn's callbacks (from scikit-learn 1.9 on): a fit is a task, each round a subtask."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ try:
 except ImportError:
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Nothing to support."""
+        """Empty replacement: scikit-learn has no callbacks before 1.9."""
 
     def with_callbacks(method: Any) -> Any:
         return method
 
 
 class ScikitCallbacks(Callback):
-    """Pass each round on to the callbacks that `estimator.set_callbacks` was given, or that a search handed down."""
+    """Call the scikit-learn callbacks of an estimator: those of `set_callbacks`, or of a search that fits the estimator."""
 
     estimator: Any
     data: dict[str, Any]
@@ -43,12 +43,12 @@ class ScikitCallbacks(Callback):
         self.round_task.call_on_fit_task_begin(**self.data)
 
     def after_round(self, state: Round) -> bool:
-        return self.round_task.call_on_fit_task_end(**self.data, reconstruction_attributes=lambda: self._so_far(state))
+        return self.round_task.call_on_fit_task_end(**self.data, reconstruction_attributes=lambda: self._attributes(state))
 
     def after_training(self, state: Round) -> None:
         if self.fit_task is not None:
-            self.fit_task.call_on_fit_task_end(**self.data, reconstruction_attributes=lambda: self._so_far(state))
+            self.fit_task.call_on_fit_task_end(**self.data, reconstruction_attributes=lambda: self._attributes(state))
 
-    def _so_far(self, state: Round) -> dict[str, Any]:
-        """Attributes that make the estimator predict as if training had ended here."""
+    def _attributes(self, state: Round) -> dict[str, Any]:
+        """Return the fitted attributes of the estimator with the model trained so far."""
         return self.estimator._fitted_attributes(replace(self.result, model=state.model.copy()))

@@ -1,4 +1,4 @@
-"""Scores of a fit: the loss, metrics, and scikit-learn's scorers."""
+"""Scores of a fit: loss, metrics and scikit-learn's scorers."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from sapwood.estimators.tasks import Task
 from sapwood.metrics import METRICS, Metric, as_metric, is_scorer
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
-from sapwood.training.boosting import Rows
+from sapwood.training.boosting import BoostingDataset
 
-SCORED_TRAINING_ROWS = 10_000  # of the training rows, for a scorer other than the loss
+SCORED_TRAINING_ROWS = 10_000  # sample of the training rows, for metrics other than the loss
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """Makes measures for the sets of a fit.
+    """Creates the measures of the data sets of a fit.
 
     Attributes
     ----------
-    scoring : parameter of the estimator
-    result : of the fit, as far as it is known before training
+    scoring : parameter `scoring` of the estimator
+    result : result of the fit, as far as it is known before training
     """
 
     scoring: Any
@@ -40,46 +40,48 @@ class Scoring:
     result: FitResult
     execution: Execution
 
-    def measures(self, stop_set: str | None, sets: Collection[str], eval_metric: Any) -> dict[str, list[Measure]]:
-        """Measures of each set; the first is that of early stopping, which reads the set `stop_set`."""
+    def measures(self, stop_set: str | None, eval_sets: Collection[str], eval_metric: Any) -> dict[str, list[Measure]]:
+        """Return the measures of each data set. Early stopping uses the first measure of `stop_set`."""
         scoring = [] if stop_set is None else [self._measure(self.scoring)]
-        listed = eval_metric if isinstance(eval_metric, (list, tuple)) else [] if eval_metric is None else [eval_metric]
-        asked = [self._measure(one) for one in listed]
-        if asked and not sets:
-            raise ValueError("eval_metric is given, but there is no evaluation set: give eval_sets, or use early stopping")
+        metrics = eval_metric if isinstance(eval_metric, (list, tuple)) else [] if eval_metric is None else [eval_metric]
+        requested = [self._measure(metric) for metric in metrics]
+        if requested and not eval_sets:
+            raise ValueError("eval_metric is given, but there is no evaluation set: pass eval_sets, or use early stopping")
         default = [self._measure("loss")]
         measures = {TRAIN: scoring} if scoring else {}
-        for name in sets:
-            chosen = [*scoring, *asked] if name == stop_set else asked or scoring or default
+        for name in eval_sets:
+            chosen = [*scoring, *requested] if name == stop_set else requested or scoring or default
             measures[name] = list({measure.name: measure for measure in chosen}.values())
         return measures
 
-    def _measure(self, given: Any) -> Measure:
-        given = self.task.metric(given)
-        if isinstance(given, str) and given == "loss":
-            return Measure("loss", False, lambda state, rows: rows.loss.mean(rows.y, rows.raw, rows.weight, self.execution))
-        metric = None if given is None or is_scorer(given) else as_metric(given)
+    def _measure(self, choice: Any) -> Measure:
+        """Return the measure for an element of `eval_metric` or for the parameter `scoring`."""
+        choice = self.task.metric(choice)
+        if isinstance(choice, str) and choice == "loss":
+            return Measure("loss", False, lambda state, data: data.loss.mean(data.y, data.raw, data.weight, self.execution))
+        metric = None if choice is None or is_scorer(choice) else as_metric(choice)
         if metric is not None:
             return Measure(metric.name, metric.higher_is_better, _MetricScore(self, metric))
-        if isinstance(given, str) and given not in get_scorer_names():
-            raise ValueError(f"metric {given!r} is unknown; choose from loss, {', '.join(METRICS)}, or a scorer of scikit-learn")
-        return Measure(_scorer_name(given), True, _ScorerScore(self, self.prototype.scorer(given)))
+        if isinstance(choice, str) and choice not in get_scorer_names():
+            raise ValueError(f"metric {choice!r} is unknown; choose from loss, {', '.join(METRICS)}, or a scorer of scikit-learn")
+        return Measure(_scorer_name(choice), True, _ScorerScore(self, self.prototype.scorer(choice)))
 
-    def scored(self, state: Round, rows: Rows, all_rows: bool = False) -> _Scored:
-        """View of the estimator for rows of a set, of all partitions: of training rows not more than a score needs."""
-        n_rows = rows.rows.total
+    def scored(self, state: Round, data: BoostingDataset, all_rows: bool = False) -> _Scored:
+        """Return a view of the estimator for the rows of a data set, of all partitions. A large training set is sampled, unless all rows
+        are needed."""
+        n_rows = data.rows.total
         chosen: slice | np.ndarray = slice(None)
-        if rows is state.rows and not all_rows and n_rows > SCORED_TRAINING_ROWS:
-            chosen = kernels.sample_rows(rows.n_rows, rows.rows.first, SCORED_TRAINING_ROWS / n_rows, 0)
+        if data is state.train_set and not all_rows and n_rows > SCORED_TRAINING_ROWS:
+            chosen = kernels.sample_rows(data.n_rows, data.rows.first, SCORED_TRAINING_ROWS / n_rows, 0)
         gather = self.execution.gather
-        view = self.prototype.view(replace(self.result, model=state.model), gather(rows.raw[:, chosen].T))
-        weight = None if rows.weight is None else gather(rows.weight[chosen])
-        return _Scored(view, gather(rows.y[chosen]), weight, None if rows.queries is None else rows.queries.gathered(self.execution))
+        view = self.prototype.view(replace(self.result, model=state.model), gather(data.raw[:, chosen].T))
+        weight = None if data.weight is None else gather(data.weight[chosen])
+        return _Scored(view, gather(data.y[chosen]), weight, None if data.queries is None else data.queries.gathered(self.execution))
 
 
 @dataclass(frozen=True)
 class _Scored:
-    """Rows that are scored."""
+    """View of the estimator, with the targets and weights of the rows to score."""
 
     view: FittedView
     y: np.ndarray
@@ -92,11 +94,11 @@ class _MetricScore:
     scoring: Scoring
     metric: Metric
 
-    def __call__(self, state: Round, rows: Rows) -> float:
+    def __call__(self, state: Round, data: BoostingDataset) -> float:
         metric, prototype = self.metric, self.scoring.prototype
-        if not prototype.responds(metric.response):
+        if not prototype.has_method(metric.response):
             raise ValueError(f"the metric {metric.name!r} needs {metric.response}, which {prototype.name} does not have")
-        scored = self.scoring.scored(state, rows, all_rows=metric.of_queries)
+        scored = self.scoring.scored(state, data, all_rows=metric.of_queries)
         predicted = getattr(scored.view, metric.response)(scored.view.rows())
         y = scored.y if metric.response == "predict_proba" else self.scoring.targets.decode(scored.y)
         return metric(y, predicted, scored.weight, scored.queries)
@@ -107,8 +109,8 @@ class _ScorerScore:
     scoring: Scoring
     scorer: Any
 
-    def __call__(self, state: Round, rows: Rows) -> float:
-        scored = self.scoring.scored(state, rows)
+    def __call__(self, state: Round, data: BoostingDataset) -> float:
+        scored = self.scoring.scored(state, data)
         weights = {} if scored.weight is None else {"sample_weight": scored.weight}
         return float(self.scorer(scored.view, scored.view.rows(), self.scoring.targets.decode(scored.y), **weights))
 

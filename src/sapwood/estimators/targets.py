@@ -1,8 +1,9 @@
-"""Targets of a fit: numbers, relevances, class labels, sets of labels, or probabilities of classes."""
+"""Kinds of targets: numbers, relevances, class labels, multilabel indicators, soft labels."""
 
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -17,45 +18,50 @@ from sapwood.losses.multilabel import MultiLabelLoss
 from sapwood.losses.registry import find_loss
 from sapwood.runtime.execution import Execution
 
-MANY_ROWS = 20  # above which as many classes as rows are a mistake
-SUM_TOLERANCE = 1e-6  # by which the probabilities of a row may miss 1
+MANY_ROWS = 20  # with more rows, nearly as many classes as rows are probably a mistake
+SUM_TOLERANCE = 1e-6  # tolerance of the sum of the probabilities of a row
 PSEUDO_COUNT = 0.5  # rows of a class without rows: log(0) is undefined
 
 
-class Targets:
-    """Targets as the training rows have them: those of evaluation sets must be of the same kind."""
+class Targets(ABC):
+    """Base class of the kinds of targets. The targets of evaluation sets must be of the kind of the training targets."""
 
-    has_strata: ClassVar[bool] = False  # whether they are classes that a split should have the same proportions of
+    has_strata: ClassVar[bool] = False  # whether splits are stratified by the targets
 
+    @abstractmethod
     def encode(self, y: Any, n_rows: int, name: str) -> np.ndarray:
-        """Targets as the loss has them; the first axis is rows."""
-        raise NotImplementedError
+        """Check targets and return them as the loss uses them; the first axis is rows."""
 
     def decode(self, encoded: np.ndarray) -> np.ndarray:
-        """Targets as the user gave them."""
+        """Return encoded targets in the form that the user passed."""
         return encoded
 
     def united(self, targets: Sequence[Any]) -> Any:
-        """Kind of the targets of all partitions, of which these have been read."""
+        """Return the targets of all partitions from those of each."""
         return self
 
     def base_score(self, rows: BinnedDataset, loss: Loss, execution: Execution) -> np.ndarray:
-        """(n_outputs,) float64: the constant that training starts from."""
+        """Return the (n_outputs,) float64 base score of a new model."""
         return loss.base_score_with_offset(rows.y, rows.weight, rows.offset, execution)
 
 
 class Numbers(Targets):
-    """Numbers, or what else the loss of a regressor reads: times until an event, several columns."""
+    """Targets of a regressor: numbers, survival times, or several columns.
 
-    single: Loss
-    whole: Loss
+    Attributes
+    ----------
+    column_loss : loss of one column
+    loss : loss of all columns
+    """
 
-    def __init__(self, n_columns: int, single: Loss, whole: Loss) -> None:
-        self.n_columns = n_columns
-        self.single, self.whole = single, whole  # losses of one column of targets, and of all
+    column_loss: Loss
+    loss: Loss
+
+    def __init__(self, n_columns: int, column_loss: Loss, loss: Loss) -> None:
+        self.n_columns, self.column_loss, self.loss = n_columns, column_loss, loss
 
     def encode(self, y: Any, n_rows: int, name: str) -> np.ndarray:
-        y = self.single.read_targets(y, n_rows, name)
+        y = self.column_loss.read_targets(y, n_rows, name)
         n_columns = 1 if y.ndim == 1 else y.shape[1]
         if n_columns != self.n_columns:
             raise ValueError(f"{name} has {n_columns} column(s), but y has {self.n_columns}")
@@ -63,17 +69,16 @@ class Numbers(Targets):
 
 
 class Relevances(Targets):
-    """Relevance of each row for its query."""
+    """Targets of a ranker: the relevance of each row for its query."""
 
     def encode(self, y: Any, n_rows: int, name: str) -> np.ndarray:
         return check_numbers(y, n_rows, name)
 
 
 class ClassLabels(Targets):
-    """One label a row, of any type.
+    """Class labels of any type, one per row.
 
-    The life of such an object: `of(y)` for the training targets; `encode` for those and others; `make_loss`; then from raw predictions,
-    (n_rows, n_outputs), to labels and probabilities.
+    Made by `of(y)` from the training targets. `most_probable` and `probabilities` convert (n_rows, n_outputs) predictions.
     """
 
     table: dict[str, type[Loss]]
@@ -88,8 +93,8 @@ class ClassLabels(Targets):
     def of(cls, y: Any, n_rows: int) -> ClassLabels:
         y = check_labels(y, n_rows, "y")
         classes = np.unique(y)
-        if y.dtype.kind in "biu" and len(y) > MANY_ROWS and len(classes) > len(y) / 2:  # of others scikit-learn says so
-            warnings.warn(f"y has {len(classes)} classes in {len(y)} rows: is this a task for BoostingRegressor?", stacklevel=2)
+        if y.dtype.kind in "biu" and len(y) > MANY_ROWS and len(classes) > len(y) / 2:  # for other types scikit-learn warns
+            warnings.warn(f"y has {len(classes)} classes in {len(y)} rows. Use BoostingRegressor for numeric targets.", stacklevel=2)
         return cls(classes)
 
     @property
@@ -114,9 +119,12 @@ class ClassLabels(Targets):
         return self.classes[encoded.astype(np.intp)]
 
     def make_loss(self, choice: Any, settings: Any) -> Loss:
-        for old, right, meant in (("binary", len(self.classes) <= 2, "two"), ("categorical", len(self.classes) > 2, "more than two")):
-            if isinstance(choice, str) and choice == f"{old}_crossentropy" and not right:
-                raise ValueError(f"loss={choice!r} is for {meant} classes; y has {len(self.classes)}: use 'log_loss'")
+        for prefix, valid, n_classes in (
+            ("binary", len(self.classes) <= 2, "two"),
+            ("categorical", len(self.classes) > 2, "more than two"),
+        ):
+            if isinstance(choice, str) and choice == f"{prefix}_crossentropy" and not valid:
+                raise ValueError(f"loss={choice!r} is for {n_classes} classes; y has {len(self.classes)}: use 'log_loss'")
         table, link = self.table if self.n_outputs == 1 else self.more, self.link
         loss = find_loss(choice, table, settings, self.n_outputs, link)
         if loss.n_outputs != self.n_outputs or loss.link != link:
@@ -127,51 +135,52 @@ class ClassLabels(Targets):
         return loss
 
     def united(self, targets: Sequence[ClassLabels]) -> ClassLabels:
-        kinds = {type(one) for one in targets if len(one.classes)} or {type(self)}
-        kind = next(iter(kinds)) if len(kinds) == 1 else SoftLabels  # of which some rows may look like labels
+        kinds = {type(labels) for labels in targets if len(labels.classes)} or {type(self)}
+        kind = next(iter(kinds)) if len(kinds) == 1 else SoftLabels  # soft labels of 0 and 1 look like class labels in some partitions
         if kind is not ClassLabels:
             return kind(self.classes)
-        return kind(np.unique(np.concatenate([one.classes for one in targets if len(one.classes)])))
+        return kind(np.unique(np.concatenate([labels.classes for labels in targets if len(labels.classes)])))
 
     def base_score(self, rows: BinnedDataset, loss: Loss, execution: Execution) -> np.ndarray:
-        """As for other targets; a class without rows gets a pseudo-count."""
+        """Return the base score. A class without rows gets a pseudo-count."""
         absent = self._absent(rows, execution)
         if not len(absent):
             return super().base_score(rows, loss, execution)
-        absent = absent[: len(absent) if execution.collective.rank == 0 else 0]  # which count once
+        absent = absent[: len(absent) if execution.collective.rank == 0 else 0]  # counted in one partition only
         y, count = np.append(rows.y, absent), np.full(len(absent), PSEUDO_COUNT)
         weight = np.append(np.ones(len(rows.y)) if rows.weight is None else rows.weight, count)
         offset = None if rows.offset is None else np.hstack([rows.offset, np.zeros((loss.n_outputs, len(absent)))])
         return loss.base_score_with_offset(y, weight, offset, execution)
 
     def _absent(self, rows: BinnedDataset, execution: Execution) -> np.ndarray:
-        """Codes of the classes without rows."""
+        """Return the codes of the classes without rows."""
         if not self.has_strata or len(self.classes) == 1:
             return np.array([], dtype=np.intp)
         return np.flatnonzero(execution.sum(np.bincount(rows.y.astype(np.intp), minlength=len(self.classes))) == 0)
 
     def most_probable(self, raw: np.ndarray) -> np.ndarray:
+        """Return the most probable class of each row."""
         if len(self.classes) <= 2:
             return self.classes[(raw[:, 0] > 0).astype(np.intp) if len(self.classes) == 2 else np.zeros(len(raw), dtype=np.intp)]
         return self.classes[raw.argmax(axis=1)]
 
     def probabilities(self, linked: np.ndarray) -> np.ndarray:
-        """From raw predictions that went through the link."""
+        """Return the (n_rows, n_classes) probabilities from the output of the inverse link."""
         if len(self.classes) == 1:
             return np.ones((len(linked), 1))
         if linked.shape[1] > 1:
             return linked
-        both = np.empty((len(linked), 2))
-        both[:, 1] = linked[:, 0]
-        np.subtract(1.0, both[:, 1], out=both[:, 0])
-        return both
+        probabilities = np.empty((len(linked), 2))
+        probabilities[:, 1] = linked[:, 0]
+        np.subtract(1.0, probabilities[:, 1], out=probabilities[:, 0])
+        return probabilities
 
     def row_weights(self, class_weight: Any, encoded: np.ndarray) -> np.ndarray:
         return compute_sample_weight(class_weight, self.decode(encoded))
 
 
 class MultiLabels(ClassLabels):
-    """Any number of labels a row: y is (n_rows, n_labels) of zeros and ones, and each label is a yes or no of its own."""
+    """Multilabel targets: y is an (n_rows, n_labels) indicator matrix of 0 and 1."""
 
     has_strata = False
 
@@ -191,15 +200,14 @@ class MultiLabels(ClassLabels):
         matrix = _matrix(y, n_rows, name, len(self.classes))
         if not is_indicator(matrix):
             row = int(np.argmax(~np.isin(matrix, (0, 1)).all(axis=1)))
-            raise ValueError(f"{name} must be made of 0 and 1, as y is; got {matrix[row].tolist()} in row {row}")
+            raise ValueError(f"{name} must contain only 0 and 1, as y does; got {matrix[row].tolist()} in row {row}")
         return matrix
 
     def decode(self, encoded: np.ndarray) -> np.ndarray:
         return encoded.astype(np.int64)
 
     def make_loss(self, choice: Any, settings: Any) -> Loss:
-        parts = [ClassLabels(np.array([0, 1])).make_loss(choice, settings) for _ in self.classes]
-        return MultiLabelLoss(parts)
+        return MultiLabelLoss([ClassLabels(np.array([0, 1])).make_loss(choice, settings) for _ in self.classes])
 
     def most_probable(self, raw: np.ndarray) -> np.ndarray:
         return (raw > 0).astype(np.int64)
@@ -209,7 +217,7 @@ class MultiLabels(ClassLabels):
 
 
 class SoftLabels(ClassLabels):
-    """Probabilities of the classes for each row: y is (n_rows, n_classes), and the rows add up to 1."""
+    """Soft labels: y is an (n_rows, n_classes) matrix of probabilities whose rows add up to 1."""
 
     more = SOFT_LABELS
     has_strata = False
@@ -221,11 +229,11 @@ class SoftLabels(ClassLabels):
 
     def encode(self, y: Any, n_rows: int, name: str) -> np.ndarray:
         probabilities = _matrix(y, n_rows, name, len(self.classes))
-        wrong = (probabilities < 0).any(axis=1) | (np.abs(probabilities.sum(axis=1) - 1) > SUM_TOLERANCE)
-        if wrong.any():
-            row = int(np.argmax(wrong))
+        invalid = (probabilities < 0).any(axis=1) | (np.abs(probabilities.sum(axis=1) - 1) > SUM_TOLERANCE)
+        if invalid.any():
+            row = int(np.argmax(invalid))
             raise ValueError(
-                f"{name} as a matrix must be labels (0 or 1), or probabilities of classes whose rows add up to 1; "
+                f"{name} with several columns must be multilabel indicators (0 or 1), or probabilities of classes whose rows add up to 1; "
                 f"got {probabilities[row].tolist()} in row {row}"
             )
         return probabilities[:, 1].copy() if self.n_outputs == 1 else probabilities
@@ -244,7 +252,7 @@ class SoftLabels(ClassLabels):
 
 
 def read_classes(y: Any, n_rows: int) -> ClassLabels:
-    """Kind of a classifier's targets, and its classes."""
+    """Return the kind of a classifier's targets, with the classes."""
     shape = shape_of(y)
     if len(shape) == 2 and shape[1] > 1:
         return (MultiLabels if is_indicator(_matrix(y, n_rows, "y")) else SoftLabels).of(y, n_rows)
@@ -260,7 +268,7 @@ def _matrix(y: Any, n_rows: int, name: str, n_columns: int | None = None) -> np.
     try:
         matrix = check_array(y, dtype=np.float64, ensure_all_finite=False, input_name=name, ensure_min_samples=min(1, n_rows))
     except ValueError as error:
-        raise ValueError(f"{name} with several columns must be made of numbers: {error}") from None
+        raise ValueError(f"{name} with several columns must be numeric: {error}") from None
     check_finite(matrix.min(axis=1, initial=0) + matrix.max(axis=1, initial=0), name)
     check_length(matrix, n_rows, name)
     if n_columns is not None and matrix.shape[1] != n_columns:
@@ -269,7 +277,7 @@ def _matrix(y: Any, n_rows: int, name: str, n_columns: int | None = None) -> np.
 
 
 class ProbabilitySums(ClassLabels):
-    """One label a row, where trees add up probabilities themselves: models of other libraries, such as forests."""
+    """Class labels of an imported model whose trees add up probabilities, such as a forest."""
 
     has_strata = False
 
@@ -282,7 +290,7 @@ class ProbabilitySums(ClassLabels):
         return "identity"
 
     def make_loss(self, choice: Any, settings: Any) -> Loss:
-        raise ValueError("a model whose trees add up probabilities, such as an imported forest, cannot be trained on: fit a new one")
+        raise ValueError("an imported model whose trees add up probabilities, such as a forest, cannot be trained further: fit a new model")
 
     def most_probable(self, raw: np.ndarray) -> np.ndarray:
         return self.classes[raw.argmax(axis=1)]
@@ -291,4 +299,5 @@ class ProbabilitySums(ClassLabels):
         return linked
 
 
+# Names in files of estimators.
 KINDS: dict[str, type[ClassLabels]] = {"labels": ClassLabels, "label sets": MultiLabels, "shares": SoftLabels, "votes": ProbabilitySums}

@@ -1,6 +1,6 @@
-"""Values of parameters as plain data, and back, for files.
+"""Conversion of parameter values to JSON data and back, for files.
 
-Text, bools, None, finite numbers and lists are themselves in JSON. Anything else is an object of one entry, whose name says what it is.
+Strings, bools, None, finite numbers and lists are stored as they are. Any other value is an object with one entry: type name -> content.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from sapwood.params.columns import TYPES, FeatureSpec
 
 TYPE_NAMES = {f"{kind.__module__}.{kind.__qualname__}": kind for kind in TYPES}
 NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-ARRAY_KINDS = "biufUOMm"  # bools, numbers, text, objects that are data, times
+ARRAY_KINDS = "biufUOMm"  # bools, numbers, strings, objects that are data, times
 ARRAY_TYPE = re.compile(rf"[<>|=]?[{ARRAY_KINDS}]\d{{0,9}}(\[\w{{1,9}}\])?", re.ASCII)
-DEEPEST = 20  # lists in lists
+MAX_DEPTH = 20  # of nested lists
 
 
 class NotData(ValueError):
-    """A value that is no data: a function, say."""
+    """Raised for a value that is not data, such as a function."""
 
 
 class Unsaved:
-    """Stands, in an estimator from a file, for a parameter that the file could not hold: `fit` refuses it until it is set again."""
+    """Placeholder of a parameter that could not be saved, in a loaded estimator. `fit` raises an error until the parameter is set."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -44,7 +44,7 @@ class Unsaved:
 
 
 def to_data(value: Any) -> Any:
-    """As data for JSON; NotData if it is none."""
+    """Return a value as JSON data. Raise NotData if it is not data."""
     if value is None or isinstance(value, bool | np.bool_):
         return None if value is None else bool(value)
     if isinstance(value, str):
@@ -54,10 +54,10 @@ def to_data(value: Any) -> Any:
     if isinstance(value, float | np.floating):
         return float(value) if math.isfinite(value) else {"number": str(float(value))}
     if isinstance(value, list):
-        return [to_data(one) for one in value]
-    for name, kind, parts in CONTAINERS:
+        return [to_data(item) for item in value]
+    for name, kind, content in CONTAINERS:
         if isinstance(value, kind):
-            return {name: parts(value)}
+            return {name: content(value)}
     if hasattr(value, "__array__") and not isinstance(value, type):
         return {"array": array_to_data(np.asarray(value))}
     if isinstance(value, type) and value in TYPES:
@@ -74,8 +74,8 @@ def _items(mapping: Mapping[Any, Any]) -> list[Any]:
 
 
 CONTAINERS: list[tuple[str, type, Callable[[Any], Any]]] = [
-    ("tuple", tuple, lambda value: [to_data(one) for one in value]),
-    ("set", set, lambda value: sorted((to_data(one) for one in value), key=repr)),
+    ("tuple", tuple, lambda value: [to_data(item) for item in value]),
+    ("set", set, lambda value: sorted((to_data(item) for item in value), key=repr)),
     ("dict", dict, _items),
     ("range", range, lambda value: [value.start, value.stop, value.step]),
     ("slice", slice, lambda value: [to_data(end) for end in (value.start, value.stop, value.step)]),
@@ -84,57 +84,58 @@ CONTAINERS: list[tuple[str, type, Callable[[Any], Any]]] = [
 
 
 def array_to_data(array: np.ndarray) -> dict[str, Any]:
-    """Type, shape and values of an array of anything that is data."""
+    """Return the dtype, shape and values of an array as JSON data."""
     if array.dtype.kind not in ARRAY_KINDS:
         raise NotData(f"an array of {array.dtype}")
     flat = array.ravel().astype(np.int64) if array.dtype.kind in "Mm" else array.ravel()
-    return {"dtype": array.dtype.str, "shape": list(array.shape), "values": [to_data(one) for one in flat.tolist()]}
+    return {"dtype": array.dtype.str, "shape": list(array.shape), "values": [to_data(item) for item in flat.tolist()]}
 
 
 def from_data(data: Any, depth: int = 0) -> Any:
-    """Value from the output of `to_data`; ValueError for anything else."""
-    if depth > DEEPEST:
-        raise ValueError("a parameter is too deep")
+    """Return a value from the output of `to_data`. Raise a ValueError for anything else."""
+    if depth > MAX_DEPTH:
+        raise ValueError("a value is nested too deeply")
     if isinstance(data, list):
-        return [from_data(one, depth + 1) for one in data]
+        return [from_data(item, depth + 1) for item in data]
     if not isinstance(data, dict):
         return data
     if len(data) != 1:
-        raise ValueError("a parameter is not described")
-    ((name, of),) = data.items()
+        raise ValueError(f"a value must be an object with one entry; got {len(data)}")
+    ((name, content),) = data.items()
     try:
-        return READERS[name](of, depth)
+        return READERS[name](content, depth)
     except (KeyError, TypeError, OverflowError) as error:
-        raise ValueError(f"a parameter makes no sense: {name[:60]!r} ({error})") from None
+        raise ValueError(f"a value of type {name[:60]!r} is malformed ({error})") from None
 
 
-def _read_items(of: Any, depth: int) -> dict[Any, Any]:
-    return {from_data(key, depth + 1): from_data(value, depth + 1) for key, value in of}
+def _read_items(items: Any, depth: int) -> dict[Any, Any]:
+    return {from_data(key, depth + 1): from_data(value, depth + 1) for key, value in items}
 
 
-def _read_spec(of: Any, depth: int) -> FeatureSpec:
-    columns, interactions = of
+def _read_spec(content: Any, depth: int) -> FeatureSpec:
+    columns, interactions = content
     return FeatureSpec(_read_items(columns, depth), from_data(interactions, depth + 1))
 
 
-def array_from_data(of: Any, depth: int = 0) -> np.ndarray:
-    name, values = _text(of["dtype"]), from_data(of["values"], depth + 1)
+def array_from_data(content: Any, depth: int = 0) -> np.ndarray:
+    """Return an array from the output of `array_to_data`."""
+    name, values = _text(content["dtype"]), from_data(content["values"], depth + 1)
     if not ARRAY_TYPE.fullmatch(name) or not isinstance(values, list):
-        raise ValueError(f"an array of {name[:60]!r} is not read")
+        raise ValueError(f"arrays of dtype {name[:60]!r} are not supported")
     dtype = np.dtype(name)
     if dtype.kind == "U" and dtype.itemsize > 4 * max(1, max(map(len, values), default=0)):
-        raise ValueError("an array of text is wider than its text")
+        raise ValueError("the dtype of an array of strings is wider than its strings")
     flat = np.empty(len(values), dtype=dtype)
     try:
         flat[:] = np.array(values, dtype=np.int64) if dtype.kind in "Mm" else values
     except OverflowError:
-        raise ValueError(f"an array of {name} has a number that is too large for it") from None
-    return flat.reshape(of["shape"])
+        raise ValueError(f"an array of dtype {name} has a number that is too large for it") from None
+    return flat.reshape(content["shape"])
 
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"{value!r} is no text")
+        raise ValueError(f"{value!r} is not a string")
     return value
 
 
@@ -154,6 +155,6 @@ READERS: dict[str, Callable[[Any, int], Any]] = {
 
 
 def describe(value: Any) -> str:
-    """Description of a value in words, without its address in memory: the same in every process."""
+    """Describe a value without its address in memory: the text is the same in every process."""
     name = getattr(value, "__qualname__", None)
     return f"{type(value).__name__} {name}" if isinstance(name, str) else f"an object of {type(value).__qualname__}"

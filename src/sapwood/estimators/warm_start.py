@@ -1,4 +1,4 @@
-"""Models that `fit`, `partial_fit` and `refit` continue."""
+"""Warm starts of `fit`, `partial_fit` and `refit`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def warm_start_of_fit(estimator: BaseBoosting, init_model: Any) -> WarmStart:
-    """Nothing, the estimator's own model with `warm_start`, or the model that it is given."""
+    """Return the warm start of `fit`: from the model of the estimator (`warm_start=True`), from `init_model`, or none."""
     how = "warm_start" if estimator.warm_start else ""
-    warm = bool(how) and hasattr(estimator, "model_")
+    continues = bool(how) and hasattr(estimator, "model_")
     if init_model is None:
-        return WarmStart(how, estimator.model_, **_known(estimator), scores=estimator._scores) if warm else WarmStart(how)
-    if warm:
+        return WarmStart(how, estimator.model_, **_state(estimator), scores=estimator._scores) if continues else WarmStart(how)
+    if continues:
         raise ValueError("init_model cannot be combined with warm_start=True: both name a model to continue; leave one of them out")
     if estimator.init is not None:
         raise ValueError("init_model cannot be combined with init: the initial raw predictions are those of init_model; leave init out")
@@ -34,31 +34,31 @@ def warm_start_of_fit(estimator: BaseBoosting, init_model: Any) -> WarmStart:
     if not isinstance(init_model, SavedEstimator) or init_model._parameters is not estimator._parameters:
         raise TypeError(f"init_model must be a fitted {type(estimator).__name__} or a Model; got {type(init_model).__name__}")
     check_is_fitted(init_model)
-    return WarmStart("init_model", _used(init_model.model_), more_rounds=True, **_known(init_model))
+    return WarmStart("init_model", _used(init_model.model_), more_rounds=True, **_state(init_model))
 
 
 def warm_start_of_partial_fit(estimator: BaseBoosting) -> WarmStart:
-    """The estimator's own model, if there is one."""
+    """Return the warm start of `partial_fit`: from the model of the estimator, if it is fitted."""
     if not hasattr(estimator, "model_"):
         return WarmStart("partial_fit")
-    return WarmStart("partial_fit", _used(estimator.model_), more_rounds=True, new_rows=True, **_known(estimator))
+    return WarmStart("partial_fit", _used(estimator.model_), more_rounds=True, new_rows=True, **_state(estimator))
 
 
 def warm_start_of_refit(estimator: BaseBoosting, decay: float) -> Refit:
-    """The estimator's own trees, to be given new values."""
+    """Return the warm start of `refit`: the trees of the estimator get new leaf values."""
     check_is_fitted(estimator)
     if isinstance(decay, bool) or not isinstance(decay, Real) or not 0 <= decay <= 1:
         raise ValueError(f"decay must be a number from 0 to 1; got {decay!r}")
     if estimator.boosting == "dart":
         raise ValueError("boosting='dart' cannot be combined with refit: the leaf values before dropout are not kept; fit a new model")
-    return Refit("refit", _used(estimator.model_), new_rows=True, decay=float(decay), **_known(estimator))
+    return Refit("refit", _used(estimator.model_), new_rows=True, decay=float(decay), **_state(estimator))
 
 
 def _used(model: Model) -> Model:
-    """Rounds that prediction uses."""
+    """Return a model with only the rounds that prediction uses."""
     return model[: model.n_rounds_used]
 
 
-def _known(estimator: Any) -> dict[str, Any]:
-    """Results of the previous fit besides the trees."""
+def _state(estimator: Any) -> dict[str, Any]:
+    """Return the results of the previous fit besides the model."""
     return {"targets": estimator._known_targets, "init": estimator.init_, "data": estimator._digest}

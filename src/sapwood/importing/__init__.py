@@ -1,4 +1,4 @@
-"""Models of other libraries as ours, for prediction, explanation and export. One file a library."""
+"""Import of models of LightGBM, XGBoost and scikit-learn. One file per library."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["IMPORTERS", "ImportedModelError", "from_lightgbm", "from_sklearn", "
 
 
 def import_model(model: Any) -> Any:
-    """A fitted model of LightGBM, XGBoost or scikit-learn as an estimator that predicts the same.
+    """Import a fitted model of LightGBM, XGBoost or scikit-learn as an estimator with the same predictions.
 
-    It explains itself, is saved, plotted and exported as any other.
+    The estimator supports SHAP values, saving, plots and export.
 
     Parameters
     ----------
-    model : Booster, an estimator that is fitted, or the path of a model file of LightGBM or XGBoost
+    model : Booster, fitted estimator, or path of a model file of LightGBM or XGBoost
 
     Returns
     -------
@@ -46,4 +46,4 @@ def import_model(model: Any) -> Any:
         library = own.__module__.partition(".")[0]
         if library in IMPORTERS:
             return IMPORTERS[library](model)
-    raise ImportedModelError(f"models of {type(model).__module__} cannot be imported; known are those of {', '.join(IMPORTERS)}")
+    raise ImportedModelError(f"models of {type(model).__module__} cannot be imported; choose from {', '.join(IMPORTERS)}")

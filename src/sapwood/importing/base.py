@@ -1,4 +1,4 @@
-"""Functions of all importers."""
+"""Errors of importers."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 
 class ImportedModelError(ValueError):
-    """A model of another library that cannot be expressed here, or no model at all."""
+    """Raised if a model of another library cannot be imported, or is damaged."""
 
 
 @contextmanager
-def whole_model(library: str) -> Iterator[None]:
-    """Around reading what a library wrote: whatever is not where it should be is one error."""
+def reading_model(library: str) -> Iterator[None]:
+    """Context manager that raises an ImportedModelError for any malformed model."""
     try:
         yield
     except ImportedModelError:

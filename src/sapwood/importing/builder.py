@@ -1,4 +1,4 @@
-"""From trees by columns to a model."""
+"""Construction of a model from trees that split on columns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sapwood.model import Model
 from sapwood.trees.column_tree import ColumnTree
 from sapwood.trees.tree import Tree
 
-Place = tuple[int, int]  # of a split: number of the tree, number of the node
+Split = tuple[int, int]  # index of the tree, index of the node
 
 
 def build_model(
@@ -28,23 +28,23 @@ def build_model(
     shared: int = 0,
     best_round: int | None = None,
 ) -> Model:
-    """A model of these trees: for each output in turn, or (`shared`) with a value of each output in a leaf.
+    """Build a model from trees: one tree per output in turn, or `shared` trees per round with one value per output in each leaf.
 
-    Cut points are the thresholds there are, as many as that may be. A category becomes as many features as it takes: levels that no split
-    tells apart share a bin, and a feature has no more bins than fit a byte.
+    The thresholds of the trees become cut points. Levels of a category that no split separates share a bin. A category with more bins than
+    fit in a byte becomes several features.
     """
     if not trees or len(trees) % (shared or len(base_score)):
-        raise ImportedModelError(f"{len(trees)} trees for {len(base_score)} output(s): a round is not whole")
-    trees = [in_order(tree) for tree in trees]
+        raise ImportedModelError(f"{len(trees)} trees for {len(base_score)} output(s): the last round is incomplete")
+    trees = [depth_first(tree) for tree in trees]
     for tree in trees:
         if (tree.column >= schema.n_features).any() or np.isnan(tree.threshold).any() or not tree.leaves.is_finite:
-            raise ImportedModelError("a tree asks for a column that is not there, or has a threshold or value that is no number")
-    parts = {c: _features_of(c, trees, len(schema.kind(c).levels)) for c in schema.categories}
-    kinds, cuts, lookups, feature_of = _lay_out(trees, schema, parts)
+            raise ImportedModelError("a tree has an unknown column, a threshold that is NaN, or a leaf value that is not finite")
+    features = {c: _features_of(c, trees, len(schema.kind(c).levels)) for c in schema.categories}
+    kinds, cuts, lookups, feature_of = _lay_out(trees, schema, features)
     binning = Binning(cuts, kinds if kinds.any() else None)
     built = [_tree(t, tree, binning, feature_of) for t, tree in enumerate(trees)]
-    for own in () if shared else built:
-        own.leaves = own.leaves.output(0)
+    for built_tree in () if shared else built:
+        built_tree.leaves = built_tree.leaves.output(0)
     model = Model(
         binning,
         base_score.astype(np.float64),
@@ -61,44 +61,44 @@ def build_model(
 
 
 def make_schema(n_columns: int, names: Sequence[str] | None, levels: Mapping[int, Sequence[object]]) -> Schema:
-    """Columns of numbers, and categories with these levels."""
+    """Return a schema of numeric columns, and of categorical columns with these levels."""
     kinds = {c: Kind("category", tuple(level for level in map(as_level, own) if level is not None)) for c, own in levels.items()}
     return Schema(n_columns, None if names is None else tuple(names), kinds)
 
 
 def whole_counts(weights: np.ndarray) -> np.ndarray:
-    """int64 in the proportions of weights: themselves where they are whole, else scaled by a power of two."""
+    """Return int64 counts proportional to weights: the weights themselves if they are integers, otherwise scaled by a power of two."""
     weights = np.maximum(weights.astype(np.float64), 0.0)
     if (weights == np.round(weights)).all():
         return weights.astype(np.int64)
     return np.round(weights * 2.0 ** (40 - np.ceil(np.log2(weights.max())))).astype(np.int64)
 
 
-def in_order(tree: ColumnTree) -> ColumnTree:
-    """The same tree with its nodes in the order of a walk: a child comes after its parent, and nothing is out of reach."""
+def depth_first(tree: ColumnTree) -> ColumnTree:
+    """Return a tree with its nodes in depth-first order, without unreachable nodes. Children come after their parents."""
     column, left, right = tree.column.tolist(), tree.left.tolist(), tree.right.tolist()
     inner = tree.column >= 0
     children = np.concatenate([tree.left[inner], tree.right[inner]])
     if ((children <= 0) | (children >= len(column))).any() or len(np.unique(children)) < len(children):
-        raise ImportedModelError("a node of a tree has a child that is not there, or two nodes have the same")
-    order, open_ = [], [0]
-    while open_:
-        node = open_.pop()
+        raise ImportedModelError("a node of a tree has an unknown child, or two nodes have the same child")
+    order, stack = [], [0]
+    while stack:
+        node = stack.pop()
         order.append(node)
         if column[node] >= 0:
-            open_ += [right[node], left[node]]
+            stack += [right[node], left[node]]
     return tree.take(order)
 
 
 class _Feature:
-    """Some of a category's splits, and the bins that their sets make of its levels."""
+    """Feature of a categorical column: some of the splits on the column, and bins of levels that separate the sets of these splits."""
 
     def __init__(self, n_levels: int) -> None:
-        self.bins = np.zeros(n_levels, dtype=np.int64)  # of each level
-        self.places: list[Place] = []
+        self.bins = np.zeros(n_levels, dtype=np.int64)  # bin of each level
+        self.splits: list[Split] = []
 
-    def takes(self, left: np.ndarray) -> bool:
-        """Refine the bins by a set of levels; False, and nothing is changed, if they would be too many."""
+    def add_set(self, left: np.ndarray) -> bool:
+        """Refine the bins by a set of levels. Return False, and change nothing, if there would be too many bins."""
         found, bins = np.unique(self.bins * 2 + left, return_inverse=True)
         if len(found) > MAX_LEVELS:
             return False
@@ -111,23 +111,23 @@ class _Feature:
 
 
 def _features_of(column: int, trees: Sequence[ColumnTree], n_levels: int) -> list[_Feature]:
-    """At least one."""
+    """Return the features of a categorical column; at least one."""
     features = [_Feature(n_levels)]
     for t, tree in enumerate(trees):
         for node, left in tree.levels.items():
             if tree.column[node] != column:
                 continue
-            if not features[-1].takes(left):
+            if not features[-1].add_set(left):
                 features.append(_Feature(n_levels))
-                features[-1].takes(left)
-            features[-1].places.append((t, node))
+                features[-1].add_set(left)
+            features[-1].splits.append((t, node))
     return features
 
 
 def _lay_out(
-    trees: Sequence[ColumnTree], schema: Schema, parts: Mapping[int, list[_Feature]]
-) -> tuple[np.ndarray, list[np.ndarray], dict[int, Lookup], dict[Place, tuple[int, np.ndarray]]]:
-    """How features are split, their cut points, what is looked up; and for each split on a category its feature and the bins of levels."""
+    trees: Sequence[ColumnTree], schema: Schema, categorical: Mapping[int, list[_Feature]]
+) -> tuple[np.ndarray, list[np.ndarray], dict[int, Lookup], dict[Split, tuple[int, np.ndarray]]]:
+    """Return the kinds, cut points and lookups of features; and for each split on a category its feature and the bins of the levels."""
     found: list[list[np.ndarray]] = [[] for _ in range(schema.n_features)]
     for tree in trees:
         inner = ~tree.is_leaf
@@ -137,7 +137,7 @@ def _lay_out(
     cuts = [np.unique(np.concatenate([np.empty(0), *own])) for own in found]
     cuts = [own[np.isfinite(own)] for own in cuts]
     kinds, lookups, feature_of = [NUMBER] * schema.n_features, {}, {}
-    for column, features in parts.items():
+    for column, features in categorical.items():
         n_levels = len(schema.kind(column).levels)
         for i, own in enumerate(features):
             feature = column if i == 0 else len(cuts)
@@ -147,11 +147,11 @@ def _lay_out(
             kinds[feature], cuts[feature] = PARTITION, np.arange(own.n_bins - 1) + 0.5
             keys = np.arange(1, n_levels + 1, dtype=np.int64)
             lookups[feature] = Lookup((column,), (n_levels,), keys, own.bins.astype(np.float64), np.nan, PARTITION)
-            feature_of.update(dict.fromkeys(own.places, (feature, own.bins)))
+            feature_of.update(dict.fromkeys(own.splits, (feature, own.bins)))
     return np.array(kinds, dtype=np.uint8), cuts, lookups, feature_of
 
 
-def _tree(number: int, tree: ColumnTree, binning: Binning, feature_of: Mapping[Place, tuple[int, np.ndarray]]) -> Tree:
+def _tree(number: int, tree: ColumnTree, binning: Binning, feature_of: Mapping[Split, tuple[int, np.ndarray]]) -> Tree:
     n = len(tree.column)
     feature, threshold = tree.column.astype(np.int32), np.where(tree.is_leaf, 0.0, tree.threshold)
     bins = np.zeros(n, dtype=np.int32)

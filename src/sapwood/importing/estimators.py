@@ -1,4 +1,4 @@
-"""From a model to an estimator that was never fitted."""
+"""Estimators of imported models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sapwood.version import __version__
 
 
 def loss_name(link: str, n_outputs: int, classes: bool, wanted: str | None = None) -> str:
-    """Name of the loss of an imported model: the wanted one if it exists, else one with the same link."""
+    """Return the name of the loss of an imported model: `wanted` if Sapwood has it, otherwise a loss with the same link."""
     if classes:
         return (BINARY if n_outputs == 1 else MULTICLASS)["log_loss"].name
     if wanted in REGRESSION and REGRESSION[wanted].link == link:
@@ -42,8 +42,8 @@ def as_ranker(model: Model, source: str, **parameters: Any) -> BoostingRanker:
 
 
 def _estimator(estimator: Any, model: Model, source: str) -> Any:
-    """With all that a fit leaves behind. `source` is the library that the model comes from."""
-    # The data that decided on the model are not known; the model itself stands for them.
+    """Set the fitted attributes of an estimator. `source` is the name of the other library."""
+    # The training data is unknown; a hash of the model takes the place of its digest.
     provenance: dict[str, str | int] = {"sapwood": __version__, "imported from": source}
     provenance["data"] = hashlib.sha256(model.to_bytes()).hexdigest()
     estimator._store(FitResult(model, constraints=[""] * model.schema.n_features, provenance=provenance))

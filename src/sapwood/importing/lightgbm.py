@@ -1,4 +1,4 @@
-"""LightGBM's models, by their text."""
+"""Import of LightGBM models from their text format."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from sapwood.estimators.targets import MultiLabels
-from sapwood.importing.base import ImportedModelError, whole_model
+from sapwood.importing.base import ImportedModelError, reading_model
 from sapwood.importing.builder import build_model, make_schema
 from sapwood.importing.estimators import as_classifier, as_ranker, as_regressor, loss_name
 from sapwood.trees.column_tree import ColumnTree
 from sapwood.trees.leaf_models import ConstantLeaves
 
-CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of a decision's type
+CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of decision_type
 NO_MISSING, ZERO_IS_MISSING, NAN_IS_MISSING = range(3)
-# objective: (what it is here, link, loss)
+# objective: (kind of estimator, link, loss)
 OBJECTIVES = {
     "regression": ("regressor", "identity", "squared_error"),
     "regression_l1": ("regressor", "identity", "absolute_error"),
@@ -40,11 +40,11 @@ OBJECTIVES = {
 
 
 def from_lightgbm(model: Any) -> Any:
-    """A model of LightGBM as an estimator, for prediction, explanation and export.
+    """Import a LightGBM model as an estimator.
 
     Parameters
     ----------
-    model : lightgbm.Booster, LGBMClassifier, LGBMRegressor, LGBMRanker, the path of a model file, or its text
+    model : lightgbm.Booster, LGBMClassifier, LGBMRegressor, LGBMRanker, path of a model file, or its text
 
     Returns
     -------
@@ -58,14 +58,14 @@ def from_lightgbm(model: Any) -> Any:
     else:
         with open(os.fspath(model), encoding="utf-8") as file:
             text = file.read()
-    with whole_model("LightGBM"):
+    with reading_model("LightGBM"):
         return read_text(text, getattr(model, "classes_", None))
 
 
 def read_text(text: str, classes: Any = None) -> Any:
-    """An estimator from the text of a model file."""
+    """Return an estimator from the text of a model file."""
     if not text.startswith("tree"):
-        raise ImportedModelError("not a model of LightGBM: its text does not begin with 'tree'")
+        raise ImportedModelError("not a LightGBM model: the text does not begin with 'tree'")
     head, *blocks = text.split("\nTree=")
     about = _fields(head)
     blocks = [block.partition("\nend of trees")[0] for block in blocks]
@@ -77,7 +77,7 @@ def read_text(text: str, classes: Any = None) -> Any:
     trees = [_Text(_fields(block)) for block in blocks]
     zero = any(tree.has_missing(ZERO_IS_MISSING) for tree in trees)
     if zero and (levels or any(tree.has_missing(NAN_IS_MISSING) for tree in trees)):
-        raise ImportedModelError("zero_as_missing beside categories, or beside missing values that are NaN, cannot be imported")
+        raise ImportedModelError("zero_as_missing cannot be imported in combination with categorical columns or with NaN as missing value")
     scale = float(settings.get("sigmoid", 1))
     if "average_output" in about:  # a random forest
         scale /= len(trees) / n_outputs
@@ -88,31 +88,31 @@ def read_text(text: str, classes: Any = None) -> Any:
     if zero:
         schema = replace(schema, missing_values=frozenset([0.0]))
     loss = loss_name(link, n_outputs, what == "classifier", wanted)
-    made = build_model(built, schema, np.zeros(n_outputs), loss, link)
+    model = build_model(built, schema, np.zeros(n_outputs), loss, link)
     parameters: dict[str, Any] = {"missing": 0.0} if zero else {}
     if what == "classifier":
-        return as_classifier(made, "lightgbm", np.arange(max(2, n_outputs)) if classes is None else classes, **parameters)
+        return as_classifier(model, "lightgbm", np.arange(max(2, n_outputs)) if classes is None else classes, **parameters)
     if what == "labels":
-        return as_classifier(made, "lightgbm", np.arange(n_outputs), MultiLabels, **parameters)
-    return (as_ranker if what == "ranker" else as_regressor)(made, "lightgbm", **parameters)
+        return as_classifier(model, "lightgbm", np.arange(n_outputs), MultiLabels, **parameters)
+    return (as_ranker if what == "ranker" else as_regressor)(model, "lightgbm", **parameters)
 
 
 def _fields(text: str) -> dict[str, str]:
-    """The lines `key=value`; a line without a value has an empty one."""
+    """Return the lines `key=value`. The value of a line without "=" is empty."""
     return {key: value for key, _, value in (line.partition("=") for line in text.splitlines()) if key}
 
 
 def _objective(text: str) -> tuple[str, dict[str, str]]:
     name, *settings = text.split(" ")
     if name not in OBJECTIVES:
-        raise ImportedModelError(f"objective {name!r} of LightGBM cannot be imported; known are {', '.join(OBJECTIVES)}")
+        raise ImportedModelError(f"objective {name!r} of LightGBM cannot be imported; choose from {', '.join(OBJECTIVES)}")
     if "sqrt" in settings:
-        raise ImportedModelError("LightGBM's reg_sqrt=True cannot be imported: predictions are squares of what trees add up to")
-    return name, dict(one.split(":", 1) for one in settings if ":" in one)
+        raise ImportedModelError("reg_sqrt=True of LightGBM cannot be imported: predictions are squares of the sums of trees")
+    return name, dict(setting.split(":", 1) for setting in settings if ":" in setting)
 
 
 def _levels(about: dict[str, str], text: str, n_columns: int) -> dict[int, list[int]]:
-    """The codes of each category, ascending."""
+    """Return the codes of each categorical column, ascending."""
     infos = about["feature_infos"].split(" ")
     found = {c: sorted(int(code) for code in info.split(":") if int(code) >= 0) for c, info in enumerate(infos) if info[0] not in "[n"}
     for line in text.splitlines():
@@ -122,25 +122,23 @@ def _levels(about: dict[str, str], text: str, n_columns: int) -> dict[int, list[
 
 
 def _by_value(text: str, levels: dict[int, list[int]]) -> dict[int, list[Any]]:
-    """Levels of the codes: of a pandas frame LightGBM stores levels by value."""
+    """Return the levels of the codes. For pandas frames, LightGBM stores the levels; otherwise the codes are the levels."""
     last = text.rstrip().rsplit("\n", 1)[-1]
     listed = json.loads(last.partition(":")[2]) if last.startswith("pandas_categorical:") else None
     if not listed:
         return dict(levels)
     if len(listed) != len(levels):
-        raise ImportedModelError(
-            f"{len(levels)} columns are categories, but pandas_categorical has {len(listed)}: which is which is not known"
-        )
+        raise ImportedModelError(f"{len(levels)} columns are categorical, but pandas_categorical has {len(listed)}: they cannot be matched")
     return {c: [own[code] for code in codes if code < len(own)] for (c, codes), own in zip(levels.items(), listed, strict=True)}
 
 
 class _Text:
-    """A tree as LightGBM writes it: splits from 0 on, leaves from -1 down."""
+    """Tree in LightGBM's format: splits are numbered 0, 1, ..., leaves -1, -2, ..."""
 
     def __init__(self, fields: dict[str, str]) -> None:
         self.fields = fields
         if fields.get("is_linear", "0") != "0":
-            raise ImportedModelError("linear trees (LightGBM's linear_tree=True) cannot be imported: leaves here hold values, not models")
+            raise ImportedModelError("linear trees (linear_tree=True of LightGBM) cannot be imported: only constant leaves are supported")
         self.values = self._numbers("leaf_value")
         self.decisions = self._numbers("decision_type").astype(np.int64)
 
@@ -161,7 +159,7 @@ class _Text:
         threshold = np.append(self._numbers("threshold"), np.zeros(n_leaves))
         missing = np.where(self.decisions >> 2 & 3 == NO_MISSING, threshold[:n] >= 0, self.decisions & DEFAULT_LEFT > 0)
         by_set = self.decisions & CATEGORICAL > 0
-        missing &= ~by_set  # what is missing, or not known, is in no set
+        missing &= ~by_set  # missing and unseen levels are in no set
         levels = {int(node): self._set(int(threshold[node]), known[int(column[node])]) for node in np.flatnonzero(by_set)}
         return ColumnTree(
             column=column.astype(np.int32),
@@ -176,7 +174,7 @@ class _Text:
         )
 
     def _set(self, number: int, known: dict[int, int]) -> np.ndarray:
-        """(n_levels,) bool: which levels go left."""
+        """Return (n_levels,) bool: whether a level goes left."""
         begin, end = self._numbers("cat_boundaries", np.int64)[number : number + 2]
         words = self._numbers("cat_threshold", np.uint32)[begin:end]
         codes = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))

@@ -1,4 +1,4 @@
-"""scikit-learn's trees, forests and boosting."""
+"""Import of scikit-learn's trees, forests and boosting models."""
 
 from __future__ import annotations
 
@@ -31,17 +31,18 @@ HISTOGRAMS = HistGradientBoostingClassifier, HistGradientBoostingRegressor
 BOOSTED = GradientBoostingClassifier, GradientBoostingRegressor
 FORESTS = RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor
 TREES = DecisionTreeClassifier, DecisionTreeRegressor
-LINKS = {"poisson": "log", "gamma": "log"}  # of losses for numbers; others have none
+LINKS = {"poisson": "log", "gamma": "log"}  # links of regression losses; identity for others
 
 
 def from_sklearn(model: Any) -> Any:
-    """A fitted model of scikit-learn as an estimator, for prediction, explanation and export.
+    """Import a fitted scikit-learn model as an estimator.
+
+    Except for HistGradientBoosting*, scikit-learn rounds data to float32 before it compares them with thresholds. Thresholds are adjusted
+    so that every float64 value reaches the same leaf.
 
     Parameters
     ----------
-    model : HistGradientBoosting*, GradientBoosting*, RandomForest*, ExtraTrees* (Classifier or Regressor), DecisionTree*, ExtraTree*
-        Trees that are not of histograms round data to float32 before they compare them; thresholds are chosen so that every double goes
-        the same way.
+    model : HistGradientBoosting*, GradientBoosting*, RandomForest*, ExtraTrees*, DecisionTree* or ExtraTree* (Classifier or Regressor)
 
     Returns
     -------
@@ -56,7 +57,7 @@ def from_sklearn(model: Any) -> Any:
         return _from_forest(model, model.estimators_)
     if isinstance(model, TREES):
         return _from_forest(model, [model])
-    raise ImportedModelError(f"{type(model).__name__} cannot be imported; give a tree, a forest or a boosted model of scikit-learn")
+    raise ImportedModelError(f"{type(model).__name__} cannot be imported; choose a tree, forest or boosting model of scikit-learn")
 
 
 def _names(model: Any) -> list[str] | None:
@@ -68,7 +69,7 @@ def _from_histograms(model: Any) -> Any:
     n_outputs, n_columns = model.n_trees_per_iteration_, model.n_features_in_
     link = ("logit" if n_outputs == 1 else "softmax") if is_classifier else LINKS.get(model.loss, "identity")
     order, levels = np.arange(n_columns), {}
-    if model._preprocessor is not None:  # categories come first, as codes
+    if model._preprocessor is not None:  # categorical columns come first, as codes
         categories = np.flatnonzero(model.is_categorical_)
         order = np.append(categories, np.flatnonzero(~model.is_categorical_))
         found = model._preprocessor.named_transformers_["encoder"].categories_
@@ -103,22 +104,22 @@ def _histogram_tree(predictor: Any, order: np.ndarray, known: dict[int, list[Any
 def _from_boosted(model: Any) -> Any:
     is_classifier = isinstance(model, GradientBoostingClassifier)
     if not isinstance(model.init_, DummyClassifier | DummyRegressor | str):
-        raise ImportedModelError(f"init={model.init!r} of {type(model).__name__} cannot be imported: predictions start from another model")
+        raise ImportedModelError(f"init={model.init!r} of {type(model).__name__} cannot be imported: only a constant init is supported")
     n_outputs = model.estimators_.shape[1]
     link = ("logit" if n_outputs == 1 else "softmax") if is_classifier else "identity"
-    factor = 2.0 if model.loss == "exponential" else 1.0  # its probability is that of twice the raw prediction
-    start = model._raw_predict_init(np.zeros((1, model.n_features_in_), dtype=np.float32))[0] * factor
+    factor = 2.0 if model.loss == "exponential" else 1.0  # the probability is the logistic function of twice the raw prediction
+    base_score = model._raw_predict_init(np.zeros((1, model.n_features_in_), dtype=np.float32))[0] * factor
     trees = [_tree(own.tree_, model.learning_rate * own.tree_.value[:, :, 0] * factor) for round_ in model.estimators_ for own in round_]
     loss = loss_name(link, n_outputs, is_classifier, model.loss)
-    made = build_model(trees, make_schema(model.n_features_in_, _names(model), {}), start, loss, link)
+    made = build_model(trees, make_schema(model.n_features_in_, _names(model), {}), base_score, loss, link)
     return as_classifier(made, "sklearn", model.classes_) if is_classifier else as_regressor(made, "sklearn")
 
 
 def _from_forest(model: Any, members: Any) -> Any:
-    """The mean of the trees' values; of a classifier, of their shares of classes."""
+    """Return an estimator that averages the values of trees, or the class fractions of their leaves."""
     is_classifier = hasattr(model, "classes_")
     if is_classifier and model.n_outputs_ > 1:
-        raise ImportedModelError(f"{type(model).__name__} with several outputs cannot be imported: give one for each")
+        raise ImportedModelError(f"{type(model).__name__} with several outputs cannot be imported: fit one model for each output")
     trees = []
     for own in members:
         value = own.tree_.value[:, 0, :] if is_classifier else own.tree_.value[:, :, 0]

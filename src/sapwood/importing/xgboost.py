@@ -1,4 +1,4 @@
-"""XGBoost's models, by their JSON document."""
+"""Import of XGBoost models from their JSON format."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from sapwood.estimators.targets import MultiLabels
-from sapwood.importing.base import ImportedModelError, whole_model
+from sapwood.importing.base import ImportedModelError, reading_model
 from sapwood.importing.builder import build_model, make_schema, whole_counts
 from sapwood.importing.estimators import as_classifier, as_ranker, as_regressor, loss_name
 from sapwood.importing.float32 import below
 from sapwood.trees.column_tree import ColumnTree
 from sapwood.trees.leaf_models import ConstantLeaves
 
-# objective: (what it is here, link, loss)
+# objective: (kind of estimator, link, loss)
 OBJECTIVES = {
     "reg:squarederror": ("regressor", "identity", "squared_error"),
     "reg:linear": ("regressor", "identity", "squared_error"),
@@ -41,19 +41,19 @@ OBJECTIVES = {
 }
 
 
-FEWEST_CODES = 256
+FEWEST_CODES = 256  # minimum number of levels if the file does not list them
 
 
 def from_xgboost(model: Any) -> Any:
-    """A model of XGBoost as an estimator, for prediction, explanation and export.
+    """Import an XGBoost model as an estimator.
 
-    XGBoost rounds data to float32 before it compares them; thresholds are chosen so that every double goes the same way. Predictions agree
-    to float32, in which XGBoost adds them up. Of a model that stopped early, a wrapper's best rounds predict, but all of a `Booster`'s, as
-    they do there.
+    XGBoost rounds data to float32 before it compares them with thresholds. Thresholds are adjusted so that every float64 value reaches the
+    same leaf. Predictions agree to float32 precision, in which XGBoost adds them up. After early stopping, prediction uses the best rounds
+    of a scikit-learn wrapper, but all rounds of a `Booster`, as in XGBoost.
 
     Parameters
     ----------
-    model : xgboost.Booster, XGBClassifier, XGBRegressor, XGBRanker, or the path of a model file (JSON; UBJSON if xgboost is installed)
+    model : xgboost.Booster, XGBClassifier, XGBRegressor, XGBRanker, or path of a model file (JSON; UBJSON if xgboost is installed)
 
     Returns
     -------
@@ -64,30 +64,30 @@ def from_xgboost(model: Any) -> Any:
         path = os.fspath(model)
         with open(path, "rb") as file:
             data = file.read()
-        if data[:2].strip()[:1] == b"{" and data[1:2] not in b"LUil":  # UBJSON has the length of a name there
-            with whole_model("XGBoost"):
+        if data[:2].strip()[:1] == b"{" and data[1:2] not in b"LUil":  # in UBJSON, the type of a length follows
+            with reading_model("XGBoost"):
                 return read_document(json.loads(data))
         try:
             import xgboost
         except ImportError:
-            raise ImportedModelError(f"{path} is not JSON: to read XGBoost's binary files, install xgboost") from None
+            raise ImportedModelError(f"{path} is not JSON: install xgboost to read its binary files") from None
         booster = xgboost.Booster(model_file=path)
     best = getattr(model, "best_iteration", None) if booster is not model and booster.attr("best_iteration") is not None else None
-    with whole_model("XGBoost"):
+    with reading_model("XGBoost"):
         return read_document(json.loads(bytes(booster.save_raw("json"))), getattr(model, "classes_", None), best)
 
 
 def read_document(document: dict[str, Any], classes: Any = None, best_iteration: int | None = None) -> Any:
-    """An estimator from the document of a model file."""
+    """Return an estimator from the JSON document of a model file."""
     try:
         learner = document["learner"]
         name, booster = learner["objective"]["name"], learner["gradient_booster"]
     except (KeyError, TypeError):
-        raise ImportedModelError("not a model of XGBoost: it has no learner with an objective") from None
+        raise ImportedModelError("not an XGBoost model: there is no learner with an objective") from None
     if booster["name"] not in ("gbtree", "dart"):
-        raise ImportedModelError(f"booster={booster['name']!r} of XGBoost cannot be imported: it is not made of trees")
+        raise ImportedModelError(f"booster={booster['name']!r} of XGBoost cannot be imported: only trees (gbtree, dart) are supported")
     if name not in OBJECTIVES:
-        raise ImportedModelError(f"objective {name!r} of XGBoost cannot be imported; known are {', '.join(OBJECTIVES)}")
+        raise ImportedModelError(f"objective {name!r} of XGBoost cannot be imported; choose from {', '.join(OBJECTIVES)}")
     what, link, wanted = OBJECTIVES[name]
     about = learner["learner_model_param"]
     n_columns = int(about["num_feature"])
@@ -114,18 +114,18 @@ def read_document(document: dict[str, Any], classes: Any = None, best_iteration:
 
 
 def _base_score(about: dict[str, Any], link: str, n_outputs: int) -> np.ndarray:
-    """(n_outputs,): where raw predictions start. The file has it before the link, as one number or (from 3.1 on) a list."""
-    given = np.array([float(one) for one in about["base_score"].strip("[]").split(",")], dtype=np.float64)
-    score = np.broadcast_to(given, n_outputs)
+    """Return the (n_outputs,) raw base score. The file has it on the scale of predictions, as one number or (from 3.1 on) a list."""
+    predicted = np.array([float(number) for number in about["base_score"].strip("[]").split(",")], dtype=np.float64)
+    score = np.broadcast_to(predicted, n_outputs)
     if link == "logit":
         return np.log(score) - np.log1p(-score)
     return np.log(score) if link == "log" else score.copy()
 
 
 def _levels(learner: dict[str, Any], forest: dict[str, Any], n_columns: int) -> tuple[dict[int, int], dict[int, list[Any]]]:
-    """Of each category the number of levels, and the levels: by value where the model has them (from 3.1 on, of frames), else codes.
+    """Return the number of levels and the levels of each categorical column: those of the file (from 3.1 on, for data frames), or codes.
 
-    How many codes there were the file does not say, only which of them splits send right: so there are some to spare.
+    A file without levels does not have the number of codes, only the codes in the sets of splits: unused codes are added.
     """
     types = learner.get("feature_types") or []
     categories = [c for c in range(n_columns) if c < len(types) and types[c] == "c"]
@@ -140,32 +140,32 @@ def _levels(learner: dict[str, Any], forest: dict[str, Any], n_columns: int) -> 
 
 
 def _values(encoded: dict[str, Any]) -> list[Any]:
-    """The levels of a column: texts end to end in bytes, or numbers."""
+    """Return the levels of a column: numbers, or strings from their concatenated bytes."""
     if "offsets" not in encoded:
         return list(encoded["values"])
     if any(byte < 0 or byte > 127 for byte in encoded["values"]):
-        raise ImportedModelError("levels with letters beyond ASCII cannot be imported: XGBoost's files do not have them whole")
+        raise ImportedModelError("levels that are not ASCII cannot be imported: XGBoost's files do not contain them completely")
     data, offsets = bytes(encoded["values"]), encoded["offsets"]
     return [data[a:b].decode() for a, b in pairwise(offsets)]
 
 
 def _in_turn(trees: list[ColumnTree], outputs: list[int], n_outputs: int) -> list[ColumnTree]:
-    """Trees for each output in turn: several at once for one output (num_parallel_tree) lie side by side in the file."""
-    own = [[tree for tree, output in zip(trees, outputs, strict=True) if output == k] for k in range(n_outputs)]
-    if len({len(some) for some in own}) != 1:
+    """Return the trees with outputs in turn. In the file, the parallel trees of an output (num_parallel_tree) are contiguous."""
+    by_output = [[tree for tree, output in zip(trees, outputs, strict=True) if output == k] for k in range(n_outputs)]
+    if len({len(trees_of_output) for trees_of_output in by_output}) != 1:
         raise ImportedModelError("outputs have different numbers of trees")
-    return [tree for round_ in zip(*own, strict=True) for tree in round_]
+    return [tree for round_ in zip(*by_output, strict=True) for tree in round_]
 
 
 def _tree(tree: dict[str, Any], weight: np.float32, n_levels: dict[int, int]) -> ColumnTree:
-    """Here x <= threshold goes left, there x < threshold; of a category, there the members of a set go right, all others left."""
+    """Return a tree. In XGBoost, x < threshold goes left (here x <= threshold), and the levels of a set go right (here left)."""
     left, right = (np.array(tree[f"{side}_children"], dtype=np.int32) for side in ("left", "right"))
     n, leaf = len(left), left < 0
     size = int(tree["tree_param"].get("size_leaf_vector", 1) or 1)
     conditions = np.array(tree["split_conditions"], dtype=np.float32)
     if size <= 1:
         value = conditions[:, None].copy()
-    elif "leaf_weights" in tree:  # a leaf has its number among leaves where others have a child
+    elif "leaf_weights" in tree:  # the right child of a leaf is the index of the leaf among the leaves
         value = np.array(tree["leaf_weights"], dtype=np.float32).reshape(-1, size)[np.where(leaf, right, 0)]
     else:
         value = np.array(tree["base_weights"], dtype=np.float32).reshape(n, size)

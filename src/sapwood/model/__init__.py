@@ -1,4 +1,4 @@
-"""trees -> predict, explain, save."""
+"""The trained model: prediction, SHAP values, merging, files and export."""
 
 from sapwood.data.container import ModelFormatError
 from sapwood.model.explain import Explanation

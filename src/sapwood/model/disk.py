@@ -1,4 +1,4 @@
-"""Whole files: read without trust, written so that there is always an old or a new one, never half of one."""
+"""Reading of untrusted files, and atomic writing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sapwood.data.container import LENGTH, ModelFormatError, header_length
 from sapwood.runtime.memory import memory_limit
 
 Path = str | os.PathLike[str]
-AT_ONCE = 1 << 24  # bytes
+AT_ONCE = 1 << 24  # bytes per system call
 PREFIX, SUFFIX = ".sapwood-", ".part"  # of the names of temporary files
 ATTEMPTS = 3
 BLOCK = 512  # bytes, the unit of `st_blocks`
@@ -23,10 +23,10 @@ SMALL, HOLES = 1 << 28, 1000  # bytes that may be holes; how many times its stor
 
 
 def write(path: Path, data: bytes | bytearray) -> None:
-    """Write a file, or leave the old one as it is: the bytes go to a temporary file beside it, to the disk, and then take its name.
+    """Write a file atomically: write a temporary file in the same folder, flush it to the disk, and rename it.
 
-    A new file has the permissions of any new file, an old one keeps its own. A symbolic link stays one. An interrupt at any moment leaves
-    the old or the new file and no temporary one; temporary files of processes that were killed are removed by the next write.
+    An existing file keeps its permissions; a symbolic link is followed. An interrupt leaves either the old or the new file, and no
+    temporary file. Temporary files of killed processes are removed by the next write.
     """
     path = os.fspath(path)
     try:
@@ -41,7 +41,7 @@ def write(path: Path, data: bytes | bytearray) -> None:
                 raise FileNotFoundError(errno.ENOENT, "another program removes the temporary file")
         _sync_folder(folder)
     except OSError as error:
-        raise type(error)(error.errno, error.strerror, path) from None  # the name that the user gave
+        raise type(error)(error.errno, error.strerror, path) from None  # with the path of the user
 
 
 def _replace(target: str, folder: str, data: bytes | bytearray, old: os.stat_result | None) -> bool:
@@ -102,7 +102,7 @@ def _stat_if_any(path: str) -> os.stat_result | None:
     if stat.S_ISDIR(old.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(old.st_mode):
-        raise OSError(errno.EINVAL, "not an ordinary file")
+        raise OSError(errno.EINVAL, "not a regular file")
     return old
 
 
@@ -113,7 +113,7 @@ def _write_all(file: int, data: bytes | bytearray) -> None:
 
 
 def _sync_folder(folder: str) -> None:
-    """So that the name, too, is on the disk. The file systems that cannot do so say it is an invalid argument."""
+    """Flush the new file name to the disk. File systems without support for it return EINVAL or ENOTSUP."""
     file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(file)
@@ -125,12 +125,12 @@ def _sync_folder(folder: str) -> None:
 
 
 def read(path: Path) -> np.ndarray:
-    """(n_bytes,) uint8: a file that begins like a model. What is no ordinary file is refused, not waited for."""
+    """Read a file that begins like a model file: (n_bytes,) uint8. Anything but a regular file, such as a pipe, raises an error."""
     with open(path, "rb", buffering=0, opener=_open_without_waiting) as opened:
         file = opened.fileno()
         about = os.fstat(file)
         if not stat.S_ISREG(about.st_mode):
-            raise ModelFormatError("not a Sapwood model: it is not an ordinary file")
+            raise ModelFormatError("not a Sapwood model: not a regular file")
         header_length(os.pread(file, 2 * LENGTH, 0), about.st_size)
         _check_size(about)
         data = np.empty(about.st_size, dtype=np.uint8)
@@ -138,7 +138,7 @@ def read(path: Path) -> np.ndarray:
         while n_read < len(data):
             got = os.readv(file, [data[n_read : n_read + AT_ONCE].data])
             if got == 0:
-                raise ModelFormatError("damaged Sapwood model: it became shorter while it was read")
+                raise ModelFormatError("damaged Sapwood model: the file was truncated while it was read")
             n_read += got
         return data
 

@@ -1,4 +1,4 @@
-"""Exact Shapley values of trees: the contribution of each feature to a prediction."""
+"""Exact SHAP values of trees: the contribution of each feature to a prediction."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from sapwood.runtime.execution import Execution
 if TYPE_CHECKING:
     from sapwood.model.model import Model
 
-PAIR_NUMBERS = 1 << 22  # interactions computed at a time, so that an interrupt need not wait long
-VALUE_ROWS = 4096  # rows explained at a time, likewise
+PAIR_NUMBERS = 1 << 22  # interaction values per kernel call; interrupts are handled between calls
+VALUE_ROWS = 4096  # rows per kernel call
 
 
 @dataclass
 class Explanation:
-    """Shapley values, in the attributes and shapes of a `shap.Explanation`.
+    """SHAP values, with the attributes and shapes of a `shap.Explanation`.
 
-    For every row, `values` add up to the raw prediction less `base_values`.
+    For each row, `values` add up to the raw prediction minus `base_values`.
 
     Attributes
     ----------
     values : (n_rows, n_columns), with several outputs (n_rows, n_columns, n_outputs); interactions have one more axis of columns
-    base_values : (n_rows,) or (n_rows, n_outputs): the expected raw prediction
-    data : what was explained
+    base_values : (n_rows,) or (n_rows, n_outputs) expected raw prediction
+    data : the table that was explained
     feature_names : list of str or None
     """
 
@@ -39,9 +39,9 @@ class Explanation:
     feature_names: list[str] | None = None
 
     def to_shap(self) -> Any:
-        """The same as a `shap.Explanation`, for the plots of that library (which must be installed).
+        """Return a `shap.Explanation`, for the plots of shap (which must be installed).
 
-        Of a category `data` has codes, in alphabetical order of the levels here, and `display_data` the levels.
+        For categorical columns, `data` has codes in alphabetical order of the levels, and `display_data` has the levels.
         """
         try:
             import shap
@@ -52,15 +52,15 @@ class Explanation:
 
 
 class TreeExplainer:
-    """Explains the raw predictions of a model's first rounds, by the columns of its tables.
+    """Computes SHAP values of raw predictions, by column of the table.
 
-    All features that are made of one column become known together. What is made of several is a player of its own, whose part goes to
-    each of them in equal shares.
+    All features that are encoded from one column are one player of the game. A feature that combines several columns is a player of its
+    own; its SHAP value is divided equally among the columns.
 
     Parameters
     ----------
-    background : rows that stand for what is not known ("interventional"); None: the training rows, as the trees counted them
-        ("path-dependent")
+    n_rounds : number of rounds; None for those that prediction uses
+    background : background rows for interventional SHAP values; None for path-dependent values, from the row counts of the nodes
     """
 
     kernel: kernels.Explainer | None
@@ -80,7 +80,7 @@ class TreeExplainer:
             self.kernel = kernels.Explainer(model.scorer(), model.arrays()["count"], player, len(self.players))
 
     def values(self, table: Table, execution: Execution) -> tuple[np.ndarray, np.ndarray]:
-        """Shapley values, (n_rows, n_columns, n_outputs), and base values, (n_rows, n_outputs)."""
+        """Return SHAP values, (n_rows, n_columns, n_outputs), and base values, (n_rows, n_outputs)."""
         n, k = len(self.players), self.model.n_outputs
         out = np.zeros((table.n_rows, k * (n + 1)))
         for rows in _blocks(table, VALUE_ROWS):
@@ -95,7 +95,7 @@ class TreeExplainer:
         return self._of_columns(by_output[:, :, :n].transpose(0, 2, 1), 1), by_output[:, :, n] + self.model.base_score
 
     def interactions(self, table: Table, execution: Execution) -> tuple[np.ndarray, np.ndarray]:
-        """Interaction values, (n_rows, n_columns, n_columns, n_outputs), which add up to the Shapley values; and base values."""
+        """Return SHAP interaction values, (n_rows, n_columns, n_columns, n_outputs), which add up to the SHAP values, and base values."""
         n, k = len(self.players), self.model.n_outputs
         values, base = self.values(table, execution)
         out = np.zeros((table.n_rows, k * n * n))
@@ -103,27 +103,27 @@ class TreeExplainer:
             if self.kernel is not None:
                 self.kernel.add_pairs(self._dense(table, rows), 0, self.n_trees, out[rows], execution.n_threads)
         pairs = self._of_columns(self._of_columns(out.reshape(table.n_rows, k, n, n).transpose(0, 2, 3, 1), 1), 2)
-        own = np.arange(pairs.shape[1])
-        pairs[:, own, own] = 0.0
-        pairs[:, own, own] = values - pairs.sum(axis=2)  # what a column adds alone
+        diagonal = np.arange(pairs.shape[1])
+        pairs[:, diagonal, diagonal] = 0.0
+        pairs[:, diagonal, diagonal] = values - pairs.sum(axis=2)  # main effects
         return pairs, base
 
     def _dense(self, table: Table, rows: slice) -> np.ndarray:
         return self.model.encoding.apply(table).dense(rows)
 
     def _of_columns(self, of_players: np.ndarray, axis: int) -> np.ndarray:
-        """Along an axis, from values of players to those of columns."""
+        """Convert values of players to values of columns along an axis."""
         n_columns = self.model.encoding.n_columns
         moved = np.moveaxis(of_players, axis, 0)
         out = moved[:n_columns].copy()
-        for part, columns in zip(moved[n_columns:], self.players[n_columns:], strict=True):
+        for combined, columns in zip(moved[n_columns:], self.players[n_columns:], strict=True):
             for column in columns:
-                out[column] += part / len(columns)
+                out[column] += combined / len(columns)
         return np.moveaxis(out, 0, axis)
 
 
 def _plain_rows(X: Any) -> tuple[np.ndarray, np.ndarray | None]:
-    """The rows as numbers; and, where they hold more than numbers, as they are."""
+    """Return the rows as numbers, with codes of levels; and, if there are categorical columns, the rows with their levels."""
     table = read_any(X, frozenset(), False)
     numbers = table.dense(slice(0, table.n_rows)).astype(np.float64)
     categories = table.schema.categories
@@ -131,11 +131,11 @@ def _plain_rows(X: Any) -> tuple[np.ndarray, np.ndarray | None]:
         return numbers, None
     shown = numbers.astype(object)
     for column in categories:
-        levels = np.array([*table.schema.kind(column).levels, None], dtype=object)  # the last is of what is missing: code -1
+        levels = np.array([*table.schema.kind(column).levels, None], dtype=object)  # code -1 is missing: the last element
         shown[:, column] = levels[numbers[:, column].astype(np.int64)]
         numbers[numbers[:, column] < 0, column] = np.nan
     return numbers, shown
 
 
 def _blocks(table: Table, most: int) -> list[slice]:
-    return [slice(a, min(a + most, part.stop)) for part in table.row_blocks() for a in range(part.start, part.stop, most)]
+    return [slice(a, min(a + most, block.stop)) for block in table.row_blocks() for a in range(block.start, block.stop, most)]

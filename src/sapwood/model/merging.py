@@ -1,4 +1,4 @@
-"""One model from several: its raw predictions are the (weighted) sum of theirs."""
+"""Merging of models: the raw predictions of the merged model are the (weighted) sum of those of the models."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from sapwood.trees.tree import Tree
 
 
 def merge_models(models: Sequence[Model], weights: Sequence[float]) -> Model:
-    """The rounds that each of the models predicts with, in turn, their values times the model's weight.
+    """Concatenate the rounds of the models, with leaf values multiplied by the weight of the model.
 
-    Features are told by their names. Levels of categories are put together; a level that a model did not know stays unknown to its
-    trees. Where models looked categories up in different tables, the merged one has a feature for each table.
+    Columns are matched by name. The merged model has the levels of all models; a level that a model has not seen stays unseen for its
+    trees. If encodings of a column differ, the merged model has a feature for each.
     """
     models = [model[: model.n_rounds_used] for model in models]
     first = models[0]
-    _refuse_others(models)
+    _check_mergeable(models)
     order = [_order(first.schema, model.schema, i) for i, model in enumerate(models)]
-    schema = _joined_schema(models, order)
-    encoding, places = _joined_encoding(models, order, schema)
-    binning = _joined_binning(models, places, encoding)
+    schema = _merged_schema(models, order)
+    encoding, positions = _merged_encoding(models, order, schema)
+    binning = _merged_binning(models, positions, encoding)
     shared = first.shared if all(model.shared == first.shared for model in models) else 1
-    parts = [weight * model.base_score for model, weight in zip(models, weights, strict=True)]
+    base_scores = [weight * model.base_score for model, weight in zip(models, weights, strict=True)]
     merged = Model(
         binning,
-        sum(parts[1:], parts[0]),
+        sum(base_scores[1:], base_scores[0]),
         first.loss,
         first.link,
         shared=shared,
@@ -43,8 +43,8 @@ def merge_models(models: Sequence[Model], weights: Sequence[float]) -> Model:
         schema=schema,
         encoding=encoding,
     )
-    for model, weight, place in zip(models, weights, places, strict=True):
-        merged.trees += [_moved_tree(tree, weight, place, binning) for tree in model.trees]
+    for model, weight, position in zip(models, weights, positions, strict=True):
+        merged.trees += [_moved_tree(tree, weight, position, binning) for tree in model.trees]
     return merged
 
 
@@ -59,120 +59,124 @@ def average_models(models: Sequence[Model]) -> Model:
     return model
 
 
-def _refuse_others(models: Sequence[Model]) -> None:
+def _check_mergeable(models: Sequence[Model]) -> None:
+    """Raise a ValueError if the models predict different things or read tables differently."""
     first = models[0]
     for i, model in enumerate(models):
-        for what in ("n_outputs", "loss", "link"):
-            own, other = getattr(first, what), getattr(model, what)
-            if own != other:
-                raise ValueError(f"models cannot be merged: {what} is {own!r} in the first, but {other!r} in number {i}")
-        for what, parameter in (("missing_values", "missing"), ("sparse_missing", "sparse_absent")):
-            if getattr(first.schema, what) != getattr(model.schema, what):
-                raise ValueError(f"models cannot be merged: {parameter} was another for number {i} than for the first")
+        for name in ("n_outputs", "loss", "link"):
+            of_first, of_model = getattr(first, name), getattr(model, name)
+            if of_first != of_model:
+                raise ValueError(f"models cannot be merged: {name} is {of_first!r} in the first, but {of_model!r} in number {i}")
+        for name, parameter in (("missing_values", "missing"), ("sparse_missing", "sparse_absent")):
+            if getattr(first.schema, name) != getattr(model.schema, name):
+                raise ValueError(f"models cannot be merged: {parameter} differs between the first and number {i}")
         if model.leaf_model is not first.leaf_model:
-            own, other = first.leaf_model.name, model.leaf_model.name
-            raise ValueError(f"models cannot be merged: leaves are {own} in the first, but {other} in number {i}")
+            of_first, of_model = first.leaf_model.name, model.leaf_model.name
+            raise ValueError(f"models cannot be merged: leaves are {of_first} in the first, but {of_model} in number {i}")
         if bool(model.shared) != bool(first.shared):
-            raise ValueError("models cannot be merged: outputs share trees in some of them, and have their own in others")
+            raise ValueError("models cannot be merged: some have trees shared by all outputs, others one tree per output")
 
 
-def _order(wanted: Schema, given: Schema, number: int) -> list[int]:
-    """For each of a model's columns, which of the first model's it is."""
-    if wanted.n_features != given.n_features:
-        raise ValueError(f"models cannot be merged: the first has {wanted.n_features} columns, number {number} has {given.n_features}")
-    if wanted.names is None or given.names is None or wanted.names == given.names:
-        return list(range(given.n_features))
-    missing = [name for name in wanted.names if name not in given.names]
+def _order(first: Schema, schema: Schema, number: int) -> list[int]:
+    """Return, for each column of a model, the position of the same column in the first model."""
+    if first.n_features != schema.n_features:
+        raise ValueError(f"models cannot be merged: the first has {first.n_features} columns, number {number} has {schema.n_features}")
+    if first.names is None or schema.names is None or first.names == schema.names:
+        return list(range(schema.n_features))
+    missing = [name for name in first.names if name not in schema.names]
     if missing:
         raise ValueError(f"models cannot be merged: number {number} has no column {missing[0]!r}, which the first has")
-    return [wanted.names.index(name) for name in given.names]
+    return [first.names.index(name) for name in schema.names]
 
 
-def _joined_schema(models: Sequence[Model], order: Sequence[list[int]]) -> Schema:
+def _merged_schema(models: Sequence[Model], order: Sequence[list[int]]) -> Schema:
     first = models[0].schema
     kinds = {f: first.kind(f) for f in range(first.n_features)}
-    for model, to in zip(models, order, strict=True):
-        for column, f in enumerate(to):
-            kinds[f] = _joined_kind(kinds[f], model.schema.kind(column), first.name(f))
+    for model, columns in zip(models, order, strict=True):
+        for column, f in enumerate(columns):
+            kinds[f] = _merged_kind(kinds[f], model.schema.kind(column), first.name(f))
     names = next((model.schema.names for model in models if model.schema.names is not None), None)
     return replace(first, names=names, kinds={f: kind for f, kind in kinds.items() if kind != NUMBER})
 
 
-def _joined_kind(one: Kind, other: Kind, name: str) -> Kind:
-    if one == other:
-        return one
-    if {one.name, other.name} <= {"number", "bool"}:
+def _merged_kind(kind: Kind, new: Kind, name: str) -> Kind:
+    """Return the kind of a column that has two kinds in the models."""
+    if kind == new:
+        return kind
+    if {kind.name, new.name} <= {"number", "bool"}:
         return NUMBER
-    if one.is_category and other.is_category and not one.ordered and not other.ordered:
-        return replace(one, levels=tuple(sorted({*one.levels, *other.levels}, key=rank)))
-    raise ColumnError(f"models cannot be merged: the column {name} holds {one.describe()} in one, {other.describe()} in another")
+    if kind.is_category and new.is_category and not kind.ordered and not new.ordered:
+        return replace(kind, levels=tuple(sorted({*kind.levels, *new.levels}, key=rank)))
+    raise ColumnError(f"models cannot be merged: the column {name} has {kind.describe()} in one model, {new.describe()} in another")
 
 
-def _joined_encoding(models: Sequence[Model], order: Sequence[list[int]], schema: Schema) -> tuple[Encoding, list[np.ndarray]]:
-    """All look-ups and calendar parts, each once; and for each model where its features are now."""
+def _merged_encoding(models: Sequence[Model], order: Sequence[list[int]], schema: Schema) -> tuple[Encoding, list[np.ndarray]]:
+    """Return the encoding with the distinct lookups and calendar parts of all models; and for each model the new positions of its
+    features."""
     lookups: dict[int, Lookup] = {}
     parts: dict[int, CalendarPart] = {}
-    further, places = schema.n_features, []
-    for model, to in zip(models, order, strict=True):
-        place = np.zeros(model.n_features, dtype=np.int32)
+    next_feature, positions = schema.n_features, []
+    for model, columns in zip(models, order, strict=True):
+        position = np.zeros(model.n_features, dtype=np.int32)
         for f in range(model.n_features):
             if f in model.encoding.parts:
-                part = replace(model.encoding.parts[f], column=to[model.encoding.parts[f].column])
-                place[f] = next((g for g, other in parts.items() if other == part), further)
-                further += place[f] == further
-                parts[int(place[f])] = part
+                part = replace(model.encoding.parts[f], column=columns[model.encoding.parts[f].column])
+                position[f] = next((g for g, known in parts.items() if known == part), next_feature)
+                next_feature += position[f] == next_feature
+                parts[int(position[f])] = part
                 continue
             if f not in model.encoding.lookups:
-                place[f] = to[f]
+                position[f] = columns[f]
                 continue
-            own = _moved_lookup(model.encoding.lookups[f], model.schema, to, schema)
-            known = next((g for g, lookup in lookups.items() if _equal(lookup, own)), None)
-            if known is None:
-                known = own.columns[0] if f < schema.n_features and own.columns[0] not in lookups else further
-                further += known == further
-                lookups[known] = own
-            place[f] = known
-        places.append(place)
-    return Encoding(schema.n_features, lookups, parts), places
+            moved = _moved_lookup(model.encoding.lookups[f], model.schema, columns, schema)
+            feature = next((g for g, lookup in lookups.items() if _equal(lookup, moved)), None)
+            if feature is None:
+                feature = moved.columns[0] if f < schema.n_features and moved.columns[0] not in lookups else next_feature
+                next_feature += feature == next_feature
+                lookups[feature] = moved
+            position[f] = feature
+        positions.append(position)
+    return Encoding(schema.n_features, lookups, parts), positions
 
 
-def _moved_lookup(lookup: Lookup, then: Schema, to: list[int], now: Schema) -> Lookup:
-    """The same table for other numbers of columns and levels."""
-    columns = tuple(to[c] for c in lookup.columns)
-    n_levels = tuple(len(now.kind(c).levels) for c in columns)
+def _moved_lookup(lookup: Lookup, old: Schema, order: list[int], new: Schema) -> Lookup:
+    """Return a lookup with the column positions and level codes of a new schema."""
+    columns = tuple(order[c] for c in lookup.columns)
+    n_levels = tuple(len(new.kind(c).levels) for c in columns)
     if key_space(n_levels) > MAX_KEYS:
-        raise ValueError(f"models cannot be merged: the categories {', '.join(map(now.name, columns))} have too many levels together")
+        raise ValueError(f"models cannot be merged: the combined categories {', '.join(map(new.name, columns))} have too many levels")
     codes = []
-    for old, column, own in zip(lookup.columns, columns, split(lookup.keys, lookup.n_levels), strict=True):
-        at = {level: code for code, level in enumerate(now.kind(column).levels)}
-        codes.append(np.array([*(at[level] for level in then.kind(old).levels), -1])[own])
+    for old_column, column, old_codes in zip(lookup.columns, columns, split(lookup.keys, lookup.n_levels), strict=True):
+        code_of = {level: code for code, level in enumerate(new.kind(column).levels)}
+        codes.append(np.array([*(code_of[level] for level in old.kind(old_column).levels), -1])[old_codes])
     keys = combine(codes, n_levels)
     ascending = np.argsort(keys)
     return Lookup(columns, n_levels, keys[ascending], lookup.values[ascending], lookup.other, lookup.kind)
 
 
-def _equal(one: Lookup, other: Lookup) -> bool:
+def _equal(a: Lookup, b: Lookup) -> bool:
     return (
-        (one.columns, one.n_levels, one.kind) == (other.columns, other.n_levels, other.kind)
-        and np.array_equal(one.keys, other.keys)
-        and np.array_equal([*one.values, one.other], [*other.values, other.other], equal_nan=True)
+        (a.columns, a.n_levels, a.kind) == (b.columns, b.n_levels, b.kind)
+        and np.array_equal(a.keys, b.keys)
+        and np.array_equal([*a.values, a.other], [*b.values, b.other], equal_nan=True)
     )
 
 
-def _joined_binning(models: Sequence[Model], places: Sequence[np.ndarray], encoding: Encoding) -> Binning:
-    """The cut points of all models."""
+def _merged_binning(models: Sequence[Model], positions: Sequence[np.ndarray], encoding: Encoding) -> Binning:
+    """Return the bins with the cut points of all models."""
     cuts = [np.empty(0) for _ in range(encoding.n_features)]
-    for model, place in zip(models, places, strict=True):
+    for model, position in zip(models, positions, strict=True):
         for f, (begin, end) in enumerate(pairwise(model.binning.begin)):
-            cuts[place[f]] = np.union1d(cuts[place[f]], model.binning.cuts[begin:end])
+            cuts[position[f]] = np.union1d(cuts[position[f]], model.binning.cuts[begin:end])
     return Binning(cuts, encoding.kinds if encoding.kinds.any() else None)
 
 
-def _moved_tree(tree: Tree, weight: float, place: np.ndarray, binning: Binning) -> Tree:
+def _moved_tree(tree: Tree, weight: float, position: np.ndarray, binning: Binning) -> Tree:
+    """Return a tree with new feature positions and bins, and with leaf values multiplied by a weight."""
     inner = tree.feature >= 0
-    feature = np.where(inner, place[tree.feature], -1).astype(np.int32)
+    feature = np.where(inner, position[tree.feature], -1).astype(np.int32)
     bins = tree.bin.copy()
     by_threshold = inner if binning.kinds is None else inner & (binning.kinds[feature] == BY_THRESHOLD)
     for node in np.flatnonzero(by_threshold):
         bins[node] = np.searchsorted(binning.cuts_of(feature[node]), tree.threshold[node], side="left")
-    return replace(tree, feature=feature, bin=bins, leaves=tree.leaves.with_features(place).scaled(weight))
+    return replace(tree, feature=feature, bin=bins, leaves=tree.leaves.with_features(position).scaled(weight))

@@ -1,4 +1,4 @@
-"""The trained model: cut points, trees and a base score."""
+"""The trained model: bins, encoding, trees and base score."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sapwood.data.sorted import SortedRows
 from sapwood.data.tables import Table
 from sapwood.encoding.encoding import Encoding
 from sapwood.model import file, readable
-from sapwood.model.early_exit import add_until_sure
+from sapwood.model.early_exit import add_with_early_exit
 from sapwood.model.rounds import Rounds, first_and_last
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution, local_execution, prediction_execution
@@ -30,10 +30,10 @@ IMPORTANCES = ("gain", "split", "cover")
 
 
 class Model:
-    """Trained model: all that prediction needs.
+    """Trained model: trees, bins, encoding and schema.
 
-    A round is one tree for each output in turn; or, where `shared` is not 0, so many trees whose leaves hold a value for each output.
-    `best_round` is how many rounds prediction uses; `schema` is what the features were: a table is matched against it before it comes here.
+    A round has one tree per output, or `shared` trees with one value per output in each leaf, if `shared` is not 0. `best_round` is the
+    number of rounds that prediction uses. `schema` describes the columns; tables are matched against it.
     """
 
     binning: Binning
@@ -58,18 +58,18 @@ class Model:
         self.loss = loss
         self.link = link
         self.shared = shared
-        self.leaf_model = leaf_model  # of all trees
+        self.leaf_model = leaf_model  # class of the leaves of all trees
         self._trees: list[Tree] = trees or []
-        self._nodes: dict[str, np.ndarray] | None = None  # of all trees, while these are not cut out of it
+        self._nodes: dict[str, np.ndarray] | None = None  # nodes of all trees of a loaded model, until `trees` is used
         self.best_round: int | None = None
         self._scorer: tuple[int, kernels.Scorer] | None = None
 
     @property
     def trees(self) -> list[Tree]:
-        """Those of a model from bytes are made when first asked for: prediction needs them end to end."""
+        """Trees in training order. A loaded model creates them on first use: prediction does not need them."""
         nodes = self._nodes
         if nodes is not None:
-            self._trees, self._nodes = _cut(nodes, self.binning, self.leaf_model), None
+            self._trees, self._nodes = _split_trees(nodes, self.binning, self.leaf_model), None
         return self._trees
 
     @trees.setter
@@ -78,7 +78,7 @@ class Model:
 
     @property
     def n_trees(self) -> int:
-        nodes = self._nodes  # another thread may take them
+        nodes = self._nodes  # another thread may set it to None
         return len(self._trees) if nodes is None else len(nodes["begin"]) - 1
 
     @property
@@ -91,7 +91,7 @@ class Model:
 
     @property
     def n_rounds(self) -> int:
-        """Rounds of training."""
+        """Number of training rounds."""
         return self.n_trees // self.trees_per_round
 
     @property
@@ -99,65 +99,65 @@ class Model:
         return self.shared or self.n_outputs
 
     def outputs_of(self, tree: int) -> slice:
-        """The outputs that a tree of the list counts for."""
+        """Return the outputs that a tree adds to."""
         return slice(None) if self.shared else slice(tree % self.n_outputs, tree % self.n_outputs + 1)
 
     @property
     def n_rounds_used(self) -> int:
-        """Rounds that prediction uses unless told otherwise: up to the best one."""
+        """Number of rounds that prediction uses by default: up to the best one."""
         return self.n_rounds if self.best_round is None else self.best_round
 
     def append(self, tree: Tree) -> None:
         self.trees.append(tree)
 
     def changed(self) -> None:
-        """To be called when trees have other values than before."""
+        """Drop the cached scorer. Call this after leaf values have changed."""
         self._scorer = None
 
     def copy(self) -> Model:
-        """The same model, whose trees may be given other values, or more of them."""
-        twin = self._shallow()
-        twin.trees = [copy.copy(tree) for tree in self.trees]
-        twin.changed()
-        return twin
+        """Return a copy whose trees can be changed or extended."""
+        copied = self._shallow_copy()
+        copied.trees = [copy.copy(tree) for tree in self.trees]
+        copied.changed()
+        return copied
 
-    def _shallow(self) -> Model:
-        """Not by way of bytes, as `copy.copy` would: while training, bins need not be those of the file."""
-        twin = Model.__new__(Model)
-        twin.__dict__.update(self.__dict__)
-        return twin
+    def _shallow_copy(self) -> Model:
+        """Return a shallow copy. `copy.copy` would convert to bytes and back, which is not possible during training with sorted columns."""
+        copied = Model.__new__(Model)
+        copied.__dict__.update(self.__dict__)
+        return copied
 
     def __getitem__(self, rounds: slice) -> Model:
-        """Some of the rounds, side by side, as a model of their own: `model[:50]`, `model[50:]`.
+        """Return a model with a contiguous range of rounds: `model[:50]`, `model[50:]`.
 
-        The constant belongs to the first round: it is 0 in a slice that begins later. So the raw predictions of pieces add up to those of
-        the whole.
+        The base score is 0 unless the range begins at round 0, so that the raw predictions of consecutive slices add up to those of the
+        model.
         """
         if not isinstance(rounds, slice) or rounds.step not in (None, 1):
-            raise TypeError(f"a model is sliced by rounds that lie side by side, model[first:last]; got model[{rounds!r}]")
+            raise TypeError(f"a model must be sliced by a contiguous range of rounds, model[first:last]; got model[{rounds!r}]")
         first, last, _ = rounds.indices(self.n_rounds)
         last = max(first, last)
-        k, part = self.trees_per_round, self._shallow()
-        part.trees = [copy.copy(tree) for tree in self.trees[first * k : last * k]]
-        part.base_score = self.base_score if first == 0 else np.zeros(self.n_outputs)
-        part.best_round = None if self.best_round is None or self.best_round >= last else max(0, self.best_round - first)
-        part.changed()
-        return part
+        k, sliced = self.trees_per_round, self._shallow_copy()
+        sliced.trees = [copy.copy(tree) for tree in self.trees[first * k : last * k]]
+        sliced.base_score = self.base_score if first == 0 else np.zeros(self.n_outputs)
+        sliced.best_round = None if self.best_round is None or self.best_round >= last else max(0, self.best_round - first)
+        sliced.changed()
+        return sliced
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The nodes of all trees, end to end, and where each tree begins."""
+        """Return the concatenated nodes of all trees, and the index of the first node of each tree ("begin")."""
         if (stored := self._nodes) is not None:
             return stored
         begin = np.cumsum([0] + [len(tree.feature) for tree in self.trees], dtype=np.int64)
         nodes = {name: np.concatenate([getattr(tree, name) for tree in self.trees]) for name in Tree.names()} if self.trees else {}
         leaves = self.leaf_model.join([tree.leaves for tree in self.trees]) if self.trees else {}
         sets = np.concatenate([np.empty((0, 8), dtype=np.uint32), *(tree.sets for tree in self.trees)])
-        if len(sets):  # counted through all trees
+        if len(sets):  # in a file, sets are numbered through all trees
             nodes["bin"][self.binning.is_category(nodes["feature"])] = np.arange(len(sets))
         return {"begin": begin, **nodes, **leaves, "sets": sets}
 
     def scorer(self) -> kernels.Scorer:
-        """The trees laid out for prediction: made when first needed."""
+        """Return the compiled scorer of all trees, which is created on first use."""
         cached = self._scorer
         if cached is None or cached[0] != self.n_trees:
             arrays = self.arrays()
@@ -168,23 +168,23 @@ class Model:
         return cached[1]
 
     def predict(self, X: Any, *, raw: bool = False, rounds: Rounds = None, n_jobs: int | None = None) -> np.ndarray:
-        """Predictions for a table.
+        """Predict a table.
 
         Parameters
         ----------
         X : array, data frame or sparse matrix of shape (n_rows, n_features)
-        raw : bool
-            Whether to leave out the link: log-odds rather than probabilities, say.
+        raw : bool, default=False
+            Whether to return raw predictions, such as log-odds instead of probabilities.
         rounds : int or (first, last), optional
-            So many rounds, or those from a first up to a last, which is not among them; if not given, those up to the best one. The
-            constant that training starts from is always counted.
+            Number of rounds to use, or a range of rounds with `last` excluded. None: all rounds up to the best one. The base score is
+            always included.
         n_jobs : int, optional
-            As in scikit-learn.
+            Number of threads, as in scikit-learn.
 
         Returns
         -------
-        (n_rows,) float64, or (n_rows, n_outputs) where there are several
-            Of two classes, the probability of the second.
+        array of shape (n_rows,), or (n_rows, n_outputs) for several outputs
+            For two classes, the probability of the second.
         """
         table = read_table(X, self.schema)
         execution = prediction_execution(table.n_rows, n_jobs)
@@ -194,23 +194,24 @@ class Model:
         return out[:, 0] if out.shape[1] == 1 else out
 
     def apply(self, X: Any, *, rounds: Rounds = None, n_jobs: int | None = None) -> np.ndarray:
-        """(n_rows, n_rounds) int32: the leaf that each row reaches, as the number of its node in the tree; (n_rows, n_rounds,
-        trees_per_round) where a round has several trees."""
+        """Return the node index of the leaf of each row in each tree: (n_rows, n_rounds) int32, or (n_rows, n_rounds, trees_per_round) if a
+        round has several trees."""
         return self.leaves(read_table(X, self.schema), local_execution(n_jobs), rounds)
 
     def predict_raw(self, table: Table, execution: Execution, rounds: Rounds = None, early_exit: float | None = None) -> np.ndarray:
-        """(n_rows, n_outputs) float64. With `early_exit` a row takes no more rounds once its class leads by that much."""
-        raw, (first, last) = self._start(table.n_rows), self._range(rounds)
+        """Return the (n_rows, n_outputs) float64 raw predictions. With `early_exit`, rounds are added to a row until its class leads by
+        this margin."""
+        raw, (first, last) = self._base_raw(table.n_rows), self._range(rounds)
         if early_exit is None:
             return self._add_rounds(table, raw, first, last, execution)
         if self.n_trees:
             k = self.trees_per_round
             trees = range(first * k, last * k, k)
-            add_until_sure(self.encoding.apply(table), self.scorer(), raw, trees, self.link, early_exit, execution)
+            add_with_early_exit(self.encoding.apply(table), self.scorer(), raw, trees, self.link, early_exit, execution)
         return raw
 
     def leaves(self, table: Table, execution: Execution, rounds: Rounds = None) -> np.ndarray:
-        """Leaves that rows of a table reach: see `apply`."""
+        """Return the leaves of the rows of a table: see `apply`."""
         (first, last), k = self._range(rounds), self.trees_per_round
         out = np.empty((table.n_rows, (last - first) * k), dtype=np.int32)
         features = self.encoding.apply(table)
@@ -219,15 +220,15 @@ class Model:
         return out if k == 1 else out.reshape(-1, last - first, k)
 
     def staged_raw(self, table: Table, execution: Execution) -> Iterator[np.ndarray]:
-        """The raw predictions after each round; each is an array of its own."""
-        raw = self._start(table.n_rows)
+        """Yield the raw predictions after each round, each as a new array."""
+        raw = self._base_raw(table.n_rows)
         for round_ in range(self.n_rounds_used):
             yield self._add_rounds(table, raw, round_, round_ + 1, execution).copy()
 
     def _range(self, rounds: Rounds) -> tuple[int, int]:
         return (0, self.n_rounds_used) if rounds is None else first_and_last(rounds, self.n_rounds)
 
-    def _start(self, n_rows: int) -> np.ndarray:
+    def _base_raw(self, n_rows: int) -> np.ndarray:
         raw = np.empty((n_rows, self.n_outputs))
         raw[:] = self.base_score
         return raw
@@ -240,15 +241,15 @@ class Model:
         return raw
 
     def apply_link(self, raw: np.ndarray, execution: Execution) -> np.ndarray:
-        """Raw predictions, (n_rows, n_outputs), to what they stand for; in place."""
+        """Apply the inverse link to raw predictions, (n_rows, n_outputs), in place."""
         if self.link == "sorted":
             raw.sort(axis=1)
         else:
             kernels.apply_link(self.link, raw, execution.n_threads)
         return raw
 
-    def start_raw(self, rows: Pages | SortedRows, execution: Execution, offset: np.ndarray | None = None) -> np.ndarray:
-        """(n_outputs, n_rows) float64: the raw predictions for rows with all trees so far, added up as training adds them."""
+    def predict_binned(self, rows: Pages | SortedRows, execution: Execution, offset: np.ndarray | None = None) -> np.ndarray:
+        """Return the (n_outputs, n_rows) float64 raw predictions of all trees for binned rows, added up in the order of training."""
         raw = np.repeat(self.base_score[:, None], rows.n_rows, axis=1)
         if offset is not None:
             raw += offset
@@ -257,7 +258,7 @@ class Model:
         return raw
 
     def finish(self, rows: Pages | SortedRows) -> None:
-        """Drop the cut points that no tree uses, if those of the training rows were candidates only. For the end of training."""
+        """Replace the bins of sorted rows by the thresholds that trees use. Called at the end of training."""
         if not rows.cuts_are_candidates:
             return
         used: list[set[float]] = [set() for _ in range(self.n_features)]
@@ -267,13 +268,13 @@ class Model:
                     used[feature].add(float(threshold))
         self.binning = Binning([np.array(sorted(cuts)) for cuts in used])
         for tree in self.trees:
-            tree.bin = tree.bin.copy()  # another model may have it too
+            tree.bin = tree.bin.copy()  # a copy of the model may share the array
             for node in np.flatnonzero(tree.feature >= 0):
                 tree.bin[node] = np.searchsorted(self.binning.cuts_of(tree.feature[node]), tree.threshold[node], side="left")
 
     def importances(self, kind: str = "gain") -> np.ndarray:
-        """(n_columns,) float64: the total gain of splits on each column's features, their number, or the training rows they sent on
-        ("cover"). What is made of several columns counts for each in equal parts."""
+        """Return the (n_columns,) float64 importances of columns: total gain of splits ("gain"), number of splits ("split") or of training
+        rows that reach them ("cover"). A feature that combines several columns counts for each of them in equal parts."""
         if kind not in IMPORTANCES:
             raise ValueError(f"kind={kind!r} is unknown; choose from {', '.join(IMPORTANCES)}")
         totals = np.zeros(self.n_features)
@@ -284,64 +285,64 @@ class Model:
         return self.encoding.sum_by_column(totals)
 
     def export(self, format: str, path: str | os.PathLike[str] | None = None, **options: Any) -> Any:
-        """The model in another form, for prediction without this library.
+        """Export the model for prediction with other software.
 
-        What it predicts are the outputs after the link; a classifier's `export` knows its labels, too.
+        The exported model applies the inverse link. It does not know class labels; use `export` of a classifier for these.
 
         Parameters
         ----------
-        format : one of `sapwood.model.export.EXPORTERS`
-        path : where to write it, optional
-        options : of the format: see the class in `sapwood.model.export.EXPORTERS`
+        format : name in `sapwood.model.export.EXPORTERS`
+        path : file to write, optional
+        options : options of the format: see docs/export.md
 
         Returns
         -------
-        str, dict or an object of the library whose format it is
+        str, dict or an object of the other library
         """
-        from sapwood.model.export import export  # it knows models, which must not need it
+        from sapwood.model.export import export  # avoids a circular import
 
         return export(self, format, path, None, options)
 
     def to_bytes(self) -> bytes:
-        """The model as data: the same model gives the same bytes."""
+        """Return the content of a model file. Equal models give equal bytes."""
         return file.pack(*self.to_parts())
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Model:
-        """The model that `to_bytes` wrote, or that of an estimator's file. Raises ModelFormatError for anything else."""
+        """Load a model from the output of `to_bytes` or from the file of an estimator. Raises ModelFormatError for anything else."""
         return cls.from_parts(*file.unpack(data))
 
     def to_json(self, indent: int | None = None) -> str:
-        """The model as a JSON document for people and other programs: trees with names, thresholds, levels by value. docs/format.md
-        describes it. To be read again by Sapwood, use `to_bytes`."""
+        """Return the model as readable JSON: trees with column names, thresholds and levels. See docs/format.md. Sapwood does not read this
+        format; use `to_bytes` to save a model."""
         return readable.to_json(self, indent)
 
     def to_parts(self) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-        """Parts of a file: arrays, and plain data for a JSON document."""
+        """Return the arrays and the JSON header of a model file."""
         arrays = {
             "base_score": self.base_score,
             "cuts": self.binning.cuts,
             "cuts_begin": self.binning.begin,
             "kinds": np.zeros(self.n_features) if self.binning.kinds is None else self.binning.kinds,
-            **self.leaf_model.empty(self.n_outputs if self.shared else None).arrays(),  # of no trees
+            **self.leaf_model.empty(self.n_outputs if self.shared else None).arrays(),  # for a model without trees
             **self.encoding.arrays(),
             **self.arrays(),
         }
-        about = {"loss": self.loss, "link": self.link, "shared": self.shared, "best_round": self.best_round}
-        about |= file.describe_leaves(self.leaf_model)
-        return arrays, {**about, "features": self.schema.to_json(), "encoding": self.encoding.to_json()}
+        header = {"loss": self.loss, "link": self.link, "shared": self.shared, "best_round": self.best_round}
+        header |= file.describe_leaves(self.leaf_model)
+        return arrays, {**header, "features": self.schema.to_json(), "encoding": self.encoding.to_json()}
 
     @classmethod
-    def from_parts(cls, arrays: dict[str, np.ndarray], about: dict[str, Any]) -> Model:
-        """From parts that were checked."""
+    def from_parts(cls, arrays: dict[str, np.ndarray], header: dict[str, Any]) -> Model:
+        """Return a model from the checked arrays and header of a file."""
         kinds = arrays["kinds"] if arrays["kinds"].any() else None
         binning = Binning.from_arrays(arrays["cuts"], arrays["cuts_begin"], kinds)
-        leaf_model, encoding = file.leaf_model_of(about), Encoding.from_data(about["encoding"], arrays, binning.n_features)
-        schema = Schema.from_json(about["features"], encoding.n_columns)
-        made = {"shared": about["shared"], "leaf_model": leaf_model, "schema": schema, "encoding": encoding.with_zones(schema)}
-        model = cls(binning, arrays["base_score"], about["loss"], about["link"], **made)
+        leaf_model, encoding = file.leaf_model_of(header), Encoding.from_data(header["encoding"], arrays, binning.n_features)
+        schema = Schema.from_json(header["features"], encoding.n_columns)
+        options = {"shared": header["shared"], "leaf_model": leaf_model, "schema": schema, "encoding": encoding.with_zones(schema)}
+        model = cls(binning, arrays["base_score"], header["loss"], header["link"], **options)
         model._nodes = {name: arrays[name] for name in ("begin", *Tree.names(), *leaf_model.dtypes, "sets")}
-        model.best_round = about["best_round"]
+        model.best_round = header["best_round"]
         return model
 
     def __getstate__(self) -> dict[str, Any]:
@@ -351,11 +352,11 @@ class Model:
         self.__dict__.update(Model.from_bytes(state["bytes"]).__dict__)
 
 
-def _cut(nodes: dict[str, np.ndarray], binning: Binning, leaf_model: type[LeafModel]) -> list[Tree]:
-    """Trees from the nodes of all, each with its own sets of levels, counted from 0."""
+def _split_trees(nodes: dict[str, np.ndarray], binning: Binning, leaf_model: type[LeafModel]) -> list[Tree]:
+    """Return single trees from the concatenated nodes of all trees. The sets of levels of each tree are numbered from 0."""
     begin = nodes["begin"].tolist()
-    parts = zip(itertools.pairwise(begin), leaf_model.split(nodes, begin), strict=True)
-    trees = [Tree(**{name: nodes[name][first:last] for name in Tree.names()}, leaves=leaves) for (first, last), leaves in parts]
+    ranges = zip(itertools.pairwise(begin), leaf_model.split(nodes, begin), strict=True)
+    trees = [Tree(**{name: nodes[name][first:last] for name in Tree.names()}, leaves=leaves) for (first, last), leaves in ranges]
     first = 0
     for tree in trees if len(nodes["sets"]) else ():
         own = binning.is_category(tree.feature)

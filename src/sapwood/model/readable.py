@@ -1,4 +1,4 @@
-"""A model as JSON, for people and for other programs: names, thresholds, levels by value. docs/format.md describes it."""
+"""Readable JSON of a model: column names, thresholds and levels. See docs/format.md."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _feature(model: Model, feature: int) -> dict[str, Any]:
 
 
 def _levels_of(key: int, lookup: Lookup, levels: list[list[Any]]) -> list[Any]:
-    """Levels of a key: one of each column, or None for a missing one."""
+    """Return the levels of a key: one per column; None if missing."""
     found: list[Any] = []
     for n, own in zip(reversed(lookup.n_levels), reversed(levels), strict=True):
         key, code = divmod(key, n + 1)
@@ -81,17 +81,17 @@ def _tree(tree: Tree, model: Model, features: list[dict[str, Any]]) -> dict[str,
         if feature < 0:
             nodes.append({**tree.leaves.describe(i), **node})
             continue
-        question: dict[str, Any] = {"feature": feature, "name": features[feature]["name"]}
+        condition: dict[str, Any] = {"feature": feature, "name": features[feature]["name"]}
         if by_levels[i]:
             chosen = _members(tree.sets[tree.bin[i]])
-            question["levels"] = [e["levels"][0] for e in features[feature]["lookup"]["entries"] if e["value"] in chosen]
+            condition["levels"] = [e["levels"][0] for e in features[feature]["lookup"]["entries"] if e["value"] in chosen]
         else:
-            question["threshold"] = as_plain(float(tree.threshold[i]))
-        where = {"missing": "left" if tree.missing_left[i] else "right", "left": int(tree.left[i]), "right": int(tree.right[i])}
-        nodes.append({**question, **where, "gain": as_plain(float(tree.gain[i])), **node})
+            condition["threshold"] = as_plain(float(tree.threshold[i]))
+        children = {"missing": "left" if tree.missing_left[i] else "right", "left": int(tree.left[i]), "right": int(tree.right[i])}
+        nodes.append({**condition, **children, "gain": as_plain(float(tree.gain[i])), **node})
     return {"nodes": nodes}
 
 
 def _members(bits: np.ndarray) -> set[int]:
-    """The numbers in a set of 256 bits."""
+    """Return the members of a set of 256 bits."""
     return set(np.flatnonzero(np.unpackbits(bits.astype("<u4").view(np.uint8), bitorder="little")).tolist())

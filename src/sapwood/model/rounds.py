@@ -1,4 +1,4 @@
-"""Which rounds of a model a prediction takes."""
+"""The argument `rounds` of predictions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ Rounds = int | tuple[int, int] | None
 
 
 def first_and_last(rounds: Any, n_rounds: int) -> tuple[int, int]:
-    """The range of rounds that a number of them means, or a first and a last (which is not among them)."""
+    """Return the range of rounds for a number of rounds, or for (first, last) with `last` excluded."""
     first, last = (0, rounds) if isinstance(rounds, Integral) else rounds if isinstance(rounds, tuple) and len(rounds) == 2 else (0, None)
     if not isinstance(first, Integral) or not isinstance(last, Integral) or isinstance(last, bool):
-        raise ValueError(f"rounds must be a number of rounds, a tuple of a first and a last, or None; got {rounds!r}")
+        raise ValueError(f"rounds must be a number of rounds, a tuple (first, last), or None; got {rounds!r}")
     begin, end = int(first), int(last)
     if not 0 <= begin <= end <= n_rounds:
         raise ValueError(f"rounds={rounds!r} is out of range: the model has {n_rounds} rounds")

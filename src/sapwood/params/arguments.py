@@ -1,6 +1,6 @@
 """Table of the arguments of `fit`, `partial_fit` and `refit`: type, default and documentation of each.
 
-The methods in `sapwood.params.signatures` are generated from it, as constructors are from `sapwood.params.table`.
+The methods in `sapwood.params.signatures` are generated from it; the constructors are generated from `sapwood.params.table`.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ class Argument:
 
     Attributes
     ----------
-    name, type : the type as source text
+    name, type : name and annotation, as source text
     doc : documentation
-    default : value if not given
-    methods : methods that take it
-    estimators : estimators that take it
-    by_position : whether it may be given by position
-    shape : description of the type for the docstring; the type itself if empty
-    own_docs : documentation by estimator where it differs
+    default : default value
+    methods : methods with this argument
+    estimators : estimators with this argument
+    by_position : whether it is positional
+    shape : description of the type for the docstring; the annotation if empty
+    own_docs : documentation by estimator, if it differs
     """
 
     name: str
@@ -41,7 +41,7 @@ class Argument:
     own_docs: dict[str, tuple[str, str]] = field(default_factory=dict)  # shape and doc
 
     def documented(self, estimator: str) -> tuple[str, str]:
-        """Type and text for the docstring."""
+        """Return the description of the type and the text for the docstring."""
         return self.own_docs.get(estimator, (self.shape or self.type, self.doc))
 
 
@@ -53,18 +53,23 @@ Y = {
     ),
     RANKER: ("array-like of shape (n_rows,)", "Relevances: non-negative integers."),
 }
-WEIGHT = {RANKER: ("array-like of shape (n_rows,)", "Factors of the gradients. In metrics a query has the mean weight of its rows.")}
+WEIGHT = {
+    RANKER: (
+        "array-like of shape (n_rows,)",
+        "Weights of the rows: factors of their gradients. In metrics, a query has the mean weight of its rows.",
+    )
+}
 SETS = {
     RANKER: (
         "dict or list of dict",
-        "Further evaluation sets that are scored after every round: for each, a dict of the arguments X, y, qid or group, and optionally "
-        "sample_weight and offset. With early stopping, a single set decides when to stop, unless `X_val` or `validation_split` is "
-        "given; otherwise evaluation sets do not influence training.",
+        "Evaluation sets: for each, a dict with X, y, qid or group, and optionally sample_weight and offset. `eval_metric` is computed on "
+        "them after every round. With early stopping, a single evaluation set decides when to stop, unless `X_val` or `validation_split` "
+        "is given; otherwise evaluation sets do not influence training.",
     )
 }
 OFFSET = (
-    "Initial raw predictions, added to the constant of the model, for instance the logarithm of the exposure for a loss with a log link. "
-    "`predict` takes the same argument."
+    "Initial raw predictions, added to the base score of the model, for instance the logarithm of the exposure for a loss with a log link. "
+    "Pass the offset of new rows to `predict`."
 )
 ROW_VALUES = "array-like of shape (n_rows,) or (n_rows, n_outputs)"
 
@@ -81,7 +86,7 @@ ARGUMENTS: Sequence[Argument] = (
     Argument(
         "y",
         "ArrayLike",
-        "Targets. With several columns NaN is a missing target, which is ignored.",
+        "Targets. With several columns, NaN is a missing target, which is ignored.",
         REQUIRED,
         EVERY,
         by_position=True,
@@ -146,9 +151,9 @@ ARGUMENTS: Sequence[Argument] = (
     Argument(
         "eval_sets",
         "EvalSets",
-        "Further evaluation sets that are scored after every round: by name, or as a list, tuples (X, y), (X, y, sample_weight) or "
-        '(X, y, sample_weight, offset), or dicts {"X": X, "y": y, ...}. With early stopping, a single set decides when to stop, unless '
-        "`X_val` or `validation_split` is given; otherwise evaluation sets do not influence training.",
+        "Evaluation sets, by name or as a list: tuples (X, y), (X, y, sample_weight) or (X, y, sample_weight, offset), or dicts "
+        '{"X": X, "y": y, ...}. `eval_metric` is computed on them after every round. With early stopping, a single evaluation set decides '
+        "when to stop, unless `X_val` or `validation_split` is given; otherwise evaluation sets do not influence training.",
         shape="dict or list of tuples or dicts",
         own_docs=SETS,
     ),
@@ -162,8 +167,7 @@ ARGUMENTS: Sequence[Argument] = (
     Argument(
         "callbacks",
         "Sequence[Callback] | None",
-        "Callbacks of this fit: see `sapwood.callbacks`. They keep state, which a clone would copy, so they are not a parameter of the "
-        "estimator.",
+        "Callbacks of this fit: see `sapwood.callbacks`.",
         shape="list of Callback",
     ),
     Argument(
@@ -176,29 +180,30 @@ ARGUMENTS: Sequence[Argument] = (
     Argument(
         "init_model",
         "Predictor | Model | Path | None",
-        "Model to continue training from, which stays unchanged: `max_iter` rounds are added, with its bins and encodings. Levels that it "
-        "has not seen are missing. A `Model` does not contain classes: they are those of y.",
+        "Model to continue training from; it is not changed. `max_iter` rounds are added, with its bins and encodings. Unseen levels are "
+        "treated as missing. A `Model` does not contain classes: they are those of y.",
         methods=("fit",),
         shape="fitted estimator of the same class, Model, or path of a file of either",
     ),
 )
 
 INTRODUCTIONS = {
-    "fit": "Train on a table.",
+    "fit": "Fit the model.",
     "partial_fit": (
-        "Continue training on new rows.\n\nThe first call is a fit: it finds bins and encodings. Each further call adds `max_iter` rounds, "
-        "trained on the new rows only, with the same bins and encodings. The rows must be new: target statistics of the first rows apply "
-        "to them as they do in `predict`. Levels that were not in the first rows are missing. Rounds after the best one of early stopping "
-        "are discarded."
+        "Continue training on new rows.\n\n"
+        "The first call is the same as `fit`. Each further call adds `max_iter` rounds, trained on the new rows only, with the bins and "
+        "encodings of the first call. The rows must be new: they are encoded as in `predict`, with the target statistics of the first "
+        "rows. Unseen levels are treated as missing. Rounds after the best one of early stopping are discarded."
     ),
     "refit": (
-        "Fit the leaf values to other rows; the splits stay as they are.\n\nThe initial constant and one tree after the other get new "
-        "values, with the parameters of this estimator. Rounds after the best one of early stopping are discarded. Leaves without rows "
-        "keep their values; gains and row counts of nodes are not updated."
+        "Refit the leaf values to other rows; the splits are not changed.\n\n"
+        "The base score and the leaf values of one tree after the other are fitted, with the parameters of this estimator. Rounds after "
+        "the best one of early stopping are discarded. Leaves without rows keep their values; gains and row counts of nodes are not "
+        "updated."
     ),
 }
 
 
 def arguments(method: str, estimator: str) -> list[Argument]:
-    """Arguments of a method of an estimator, in order."""
+    """Return the arguments of a method of an estimator, in order."""
     return [one for one in ARGUMENTS if method in one.methods and estimator in one.estimators]

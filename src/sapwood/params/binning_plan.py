@@ -1,4 +1,4 @@
-"""Parameters of bins and of sorted columns: from tables of features to rows that trees grow on."""
+"""Parameters of binning and of sorted columns."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from sapwood.data.tables import Table
 from sapwood.encoding.encoding import FittedEncoding
 from sapwood.model import Model
 from sapwood.params.column_plan import ColumnPlan
-from sapwood.params.resolve import WantedSplit
+from sapwood.params.resolve import ThresholdSplit
 from sapwood.params.signatures import CommonParameters
 from sapwood.runtime.execution import Execution
 
 
 @dataclass(frozen=True)
 class BinningPlan:
-    """Bins, or sorted columns, that splits are searched in.
+    """How features are binned or sorted for the search of splits.
 
     Attributes
     ----------
-    max_bins : (n_columns,) int
+    max_bins : (n_columns,) int maximum number of bins
     cut_points : bin boundaries by column, instead of those found in the data
-    forced : splits whose thresholds must be bin boundaries
-    sample_rows : rows that bin boundaries are found from; None for all
-    min_rows : of a bin
+    forced : forced splits; their thresholds become bin boundaries
+    sample_rows : maximum number of rows that are sampled to find bin boundaries; None for all
+    min_rows : minimum number of rows in a bin
     proposal : candidate thresholds of sorted columns (`sapwood.data.sorted`); None for bins
-    n_quantiles : of a proposal
-    needs_histograms : parameter that sorted columns cannot be combined with, and why; None if there is none
+    n_quantiles : number of candidate thresholds of a proposal
+    needs_histograms : parameter that cannot be combined with sorted columns, and the reason; None if there is none
     """
 
     max_bins: np.ndarray
     cut_points: Mapping[int, np.ndarray]
-    forced: WantedSplit | None
+    forced: ThresholdSplit | None
     sample_rows: int | None
     min_rows: int
     proposal: int | None
@@ -61,7 +61,7 @@ class BinningPlan:
     def builder(
         self, data: Dataset, encoded: FittedEncoding, seed: int, execution: Execution, previous: Model | None
     ) -> Callable[[Table, np.ndarray | None], Pages | SortedRows]:
-        """Function from tables of features, and a selection of their rows, to rows that trees grow on."""
+        """Return a function (table, rows) -> binned or sorted rows."""
         if (proposal := self.proposal) is not None:
             _check_local(execution, "tree_method='exact' and 'approx'")
             return lambda table, rows: SortedRows(table, execution, rows, proposal=proposal, n_quantiles=self.n_quantiles)
@@ -85,20 +85,22 @@ class BinningPlan:
 
 def _needs_histograms(p: CommonParameters) -> tuple[str, str] | None:
     if p.grow_policy == "symmetric":
-        return "grow_policy='symmetric'", "the split of a level is found in histograms"
+        return "grow_policy='symmetric'", "the split of a level is found from histograms"
     if p.extra_trees:
         return "extra_trees=True", "thresholds are drawn from bins"
     return None
 
 
 def _check_sorted(needs_histograms: tuple[str, str] | None, what: str) -> None:
-    """Raise for parameters that are not supported with sorted columns."""
+    """Raise a ValueError for parameters that are not supported with sorted columns."""
     if needs_histograms is not None:
         parameter, reason = needs_histograms
         raise ValueError(f"{parameter} cannot be combined with {what}: {reason}; use tree_method='hist' and at most 255 bins")
 
 
 def _check_local(execution: Execution, what: str) -> None:
-    """Raise for parameters that are not supported with several partitions."""
+    """Raise a ValueError for parameters that are not supported with several partitions."""
     if not execution.is_local:
-        raise ValueError(f"{what} cannot be combined with several partitions of the rows: columns are sorted in one place; use 'hist'")
+        raise ValueError(
+            f"{what} cannot be combined with several partitions of the rows: sorting needs all rows in one process; use tree_method='hist'"
+        )

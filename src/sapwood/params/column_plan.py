@@ -1,4 +1,4 @@
-"""Parameters that concern single columns, resolved to positions in the table."""
+"""Parameters by column, resolved to column positions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from sapwood.data.columns import Schema
 from sapwood.params import resolve
 from sapwood.params.columns import Features
-from sapwood.params.resolve import WantedSplit
+from sapwood.params.resolve import ThresholdSplit
 from sapwood.params.signatures import CommonParameters
 from sapwood.trees.features import InteractionGroups, Interactions
 
@@ -21,12 +21,12 @@ class ColumnPlan:
 
     Attributes
     ----------
-    monotonic : (n_columns,) int8 of -1, 0, 1; None where no column is constrained
+    monotonic : (n_columns,) int8 of -1, 0, 1; None if no column is constrained
     interactions : columns that may be used together on a path; None for all
-    weights : (n_columns,) float64, factors of gains; None for 1
+    weights : (n_columns,) float64 factors of gains; None for 1
     cut_points : bin boundaries by column
-    max_bins : (n_columns,) int
-    forced : splits at the top of every tree
+    max_bins : (n_columns,) int maximum number of bins
+    forced : forced splits at the top of every tree
     """
 
     n_columns: int
@@ -35,7 +35,7 @@ class ColumnPlan:
     weights: np.ndarray | None
     cut_points: Mapping[int, np.ndarray]
     max_bins: np.ndarray
-    forced: WantedSplit | None
+    forced: ThresholdSplit | None
 
     @classmethod
     def resolve(cls, p: CommonParameters, features: Features) -> ColumnPlan:
@@ -50,22 +50,22 @@ class ColumnPlan:
         )
 
     def check_kinds(self, schema: Schema) -> None:
-        """Raise where a categorical column is given a setting that is defined for numbers only."""
-        asked = {
+        """Raise a ValueError if a setting for numeric columns is used for a categorical column."""
+        numeric_only = {
             "monotonic_cst": [] if self.monotonic is None else np.flatnonzero(self.monotonic).tolist(),
             "forced_splits": [] if self.forced is None else [feature for feature, _ in self.forced.cut_points()],
             "cut_points": list(self.cut_points),
         }
-        for parameter, columns in asked.items():
+        for parameter, columns in numeric_only.items():
             for column in columns:
                 if schema.kind(column).is_category:
                     what = f"the column {schema.name(column)}, which is a {schema.kind(column).describe()}"
-                    raise ValueError(f"{parameter} names {what}: it is for numbers only")
+                    raise ValueError(f"{parameter} names {what}: only numeric columns are supported; leave it out")
 
     def describe(self) -> list[str]:
-        """Constraints of each column in words."""
-        told: list[list[str]] = [[] for _ in range(self.n_columns)]
-        for f, texts in enumerate(told):
+        """Describe the constraints of each column."""
+        descriptions: list[list[str]] = [[] for _ in range(self.n_columns)]
+        for f, texts in enumerate(descriptions):
             if self.monotonic is not None and self.monotonic[f]:
                 texts.append("rises" if self.monotonic[f] > 0 else "falls")
             if self.weights is not None and self.weights[f] != 1:
@@ -74,5 +74,5 @@ class ColumnPlan:
                 texts.append(f"{len(self.cut_points[f])} cut points")
         for number, group in enumerate(self.interactions.groups if isinstance(self.interactions, InteractionGroups) else []):
             for f in group:
-                told[f].append(f"group {number}")
-        return [", ".join(texts) for texts in told]
+                descriptions[f].append(f"group {number}")
+        return [", ".join(texts) for texts in descriptions]

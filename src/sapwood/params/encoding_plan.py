@@ -1,4 +1,4 @@
-"""Parameters of categorical and datetime columns: from the columns of a table to the features of a model."""
+"""Parameters of categorical and datetime columns: how columns are encoded as features."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sapwood.params.signatures import CommonParameters
 from sapwood.runtime.execution import Execution
 from sapwood.training.warm_start import WarmStart
 
-AUTO_LEVELS = MAX_LEVELS  # of a category that is split by sets of levels: with more, some would share a bin, and sets fit noise
+AUTO_LEVELS = MAX_LEVELS  # with more levels, 'auto' uses target statistics: levels would share bins, and sets of levels overfit
 MAX_COMBINATIONS = 256
 
 
@@ -34,9 +34,9 @@ class EncodingPlan:
 
     Attributes
     ----------
-    encoders : by categorical column
-    combinations : groups of categorical columns that have an encoder of their own
-    calendar : names of calendar parts by datetime column; None for those that vary
+    encoders : encoders by categorical column
+    combinations : groups of categorical columns that are encoded together, with their encoder
+    calendar : names of calendar parts by datetime column; None for the parts that vary
     """
 
     encoders: Mapping[int, Sequence[Encoder]]
@@ -50,7 +50,7 @@ class EncodingPlan:
         return cls(encoders, groups, resolve.calendar_parts(p.datetime_features, features, schema))
 
     def fit(self, data: Dataset, loss: Loss, seed: int, start: WarmStart, execution: Execution, same_rows: bool = True) -> FittedEncoding:
-        """Learn the encoding from training rows. `same_rows`: whether a model to continue from may have been trained on these."""
+        """Fit the encoding to the training rows. `same_rows`: whether the model that is continued may have been trained on these rows."""
         if start.model is not None and start.new_rows:
             return FittedEncoding(start.model.encoding, data.table)
         fitted = self._encode_categories(data, loss, seed, execution)
@@ -59,9 +59,10 @@ class EncodingPlan:
         if start.model is None:
             return fitted
         fitted = fitted.continue_with(start.model.encoding, start.how)
-        # Of many classes only the most frequent describe a level. Other rows may have others: then only the look-ups are of the same ones.
-        some = loss.link == "softmax" and len(loss.encoding_targets(data.y, execution)) < loss.n_outputs
-        return replace(fitted, training={}) if some and not same_rows else fitted
+        # With many classes, only the most frequent ones have target statistics. Other rows may have other frequent classes: then the values
+        # of these rows would not match the features of the model, and are looked up as in `predict`.
+        some_classes = loss.link == "softmax" and len(loss.encoding_targets(data.y, execution)) < loss.n_outputs
+        return replace(fitted, training={}) if some_classes and not same_rows else fitted
 
     def _encode_categories(self, data: Dataset, loss: Loss, seed: int, execution: Execution) -> FittedEncoding:
         table, schema = data.table, data.table.schema
@@ -74,7 +75,7 @@ class EncodingPlan:
         return plan.fit(table, n_levels, targets, data.rows)
 
     def _calendar_parts(self, data: Dataset, previous: Model | None, execution: Execution) -> Iterator[CalendarPart]:
-        """Parts of datetimes that become features; by default those that vary between rows, or that a model to continue from has."""
+        """Yield the calendar parts that become features: by default those that vary between rows, or those of the continued model."""
         table = data.table
         for column, names in sorted(self.calendar.items()):
             if names is None and previous is not None:
@@ -89,7 +90,7 @@ class EncodingPlan:
 
 
 def _encoders(p: CommonParameters, features: Features, schema: Schema, max_bins: np.ndarray) -> dict[int, list[Encoder]]:
-    wanted = resolve.encodings(p.categorical_encoding, features)
+    encodings = resolve.encodings(p.categorical_encoding, features)
     without_histograms = (
         f"tree_method={p.tree_method!r}" if p.tree_method in ("exact", "approx") else "max_bins above 255" if max_bins.max() > 255 else None
     )
@@ -101,12 +102,12 @@ def _encoders(p: CommonParameters, features: Features, schema: Schema, max_bins:
     }
     encoders: dict[int, list[Encoder]] = {}
     for column in schema.categories:
-        names = wanted.get(column, wanted.get(None, []))
+        names = encodings.get(column, encodings.get(None, []))
         for name in names:
             if without_histograms and name in ("partition", "onehot"):
                 raise ValueError(
                     f"categorical_encoding={name!r} of the column {schema.name(column)} cannot be combined with {without_histograms}: "
-                    "sets of levels are found in histograms; use 'target' or 'count'"
+                    "sets of levels are found from histograms; use 'target' or 'count'"
                 )
         if not names:
             names = ["target"] if without_histograms or len(schema.kind(column).levels) > AUTO_LEVELS else ["partition"]
@@ -115,12 +116,12 @@ def _encoders(p: CommonParameters, features: Features, schema: Schema, max_bins:
 
 
 def _combinations(p: CommonParameters, n_levels: dict[int, int]) -> list[tuple[tuple[int, ...], Encoder]]:
-    """Groups of categorical columns that have target statistics of their own."""
+    """Return the groups of categorical columns that are combined into one feature, with its encoder."""
     groups = [group for size in range(2, p.max_combination + 1) for group in combinations(n_levels, size)]
     groups = [group for group in groups if key_space([n_levels[column] for column in group]) <= MAX_KEYS]
     if len(groups) > MAX_COMBINATIONS:
         raise ValueError(
             f"max_combination={p.max_combination} would make {len(groups)} combinations of {len(n_levels)} categorical columns; "
-            f"at most {MAX_COMBINATIONS} are supported: lower it, or name fewer columns in categorical_features"
+            f"at most {MAX_COMBINATIONS} are supported: reduce it, or select fewer columns in categorical_features"
         )
     return [(group, Target(p.target_prior, p.target_permutations)) for group in groups]

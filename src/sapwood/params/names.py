@@ -1,4 +1,4 @@
-"""Names of parameters and arguments, checked with an error that says which one is meant."""
+"""Check of the names of parameters and arguments, with a suggestion of the right name."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ FIT_ARGUMENTS = tuple(argument.name for argument in ARGUMENTS)
 
 
 class CheckedNames:
-    """Base of constructors: an unknown parameter is refused before `__init__` is called."""
+    """Mixin that raises an error for an unknown parameter, before `__init__` is called."""
 
     _parameters: ClassVar[Mapping[str, Any]]
 
-    if not TYPE_CHECKING:  # for tools the signature is that of __init__
+    if not TYPE_CHECKING:  # editors and type checkers shall use the signature of __init__
 
         def __new__(cls, *args: Any, **kwargs: Any) -> Self:
             known = inspect.signature(cls.__init__).parameters
@@ -32,7 +32,7 @@ class CheckedNames:
 
 
 def check_names(cls: type, given: Mapping[str, Any], known: Collection[str], error: type[Exception]) -> None:
-    """Raise for a name that is not a parameter, with the parameter that is meant."""
+    """Raise an error for a name that is not a parameter. The message suggests the right parameter."""
     for name, value in given.items():
         if name not in known:
             hint = "it is an argument of fit" if name in FIT_ARGUMENTS else advice(name, value, [*known, *FIT_ARGUMENTS])

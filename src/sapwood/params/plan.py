@@ -1,4 +1,4 @@
-"""Plan of a fit: all parameters, resolved once for the columns, the loss and the warm start of this fit."""
+"""Plan of a fit: all parameters, resolved once for the columns, the loss and the warm start of the fit."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from sapwood.trees.grower import TreeConfig
 from sapwood.trees.monotonic import MONOTONIC_METHODS
 from sapwood.trees.rules import Rules
 
-MIN_HESSIAN = 1e-3  # of a leaf, for every loss
-MANY_ROWS = 10_000  # from here on several shared trees a round do not overfit
+MIN_HESSIAN = 1e-3  # minimum of the default of min_hessian
+MANY_ROWS = 10_000  # with fewer rows, more than one shared tree per round overfits
 
 
 @dataclass(frozen=True)
 class TreePlan:
-    """Growth of a tree: rules by column of the table, before its columns become features.
+    """Parameters of growing a tree, by column of the table.
 
     Attributes
     ----------
-    rules : without what depends on features or weights
-    min_hessian : of a leaf; None for the default of the loss
+    rules : split rules, without those that depend on features or weights
+    min_hessian : minimum hessian of a leaf; None for the default of the loss
     default_min_hessian : default of the loss, for weights of 1
-    fractions : of the features, drawn for each node, level and tree
+    fractions : fractions of the features drawn for each node, level and tree
     columns : constraints by column
     """
 
@@ -67,7 +67,7 @@ class TreePlan:
                 "forced_splits cannot be combined with grow_policy='symmetric': a level has one split for all its nodes; "
                 "use grow_policy='depthwise'"
             )
-        # Where values must keep an order, the bound of the final values must hold from the start.
+        # With monotonic constraints, the bound of the final leaf values must hold during growing, too.
         max_step = p.max_step if p.max_step is not None else loss.max_step if monotonic else math.inf
         rules = Rules(
             min_samples_leaf=p.min_samples_leaf,
@@ -97,7 +97,7 @@ class TreePlan:
         )
 
     def config(self, schema: Schema, encoding: Encoding, data: BinnedDataset, execution: Execution) -> TreeConfig:
-        """The same for the features that the columns became, and the bins and weights of the training rows."""
+        """Return the configuration of the grower for encoded features and for the bins and weights of the training rows."""
         monotonic, interactions, forced = self.columns.monotonic, self.columns.interactions, self.columns.forced
         for part in encoding.parts.values() if monotonic is not None else ():
             if monotonic is not None and monotonic[part.column]:
@@ -135,7 +135,7 @@ class FitPlan:
 
     Attributes
     ----------
-    n_rounds : of the model when training ends
+    n_rounds : number of rounds of the model when training ends
     columns, encoding, binning, trees : see their classes
     sampler, mode, step, strategy : see `TrainingPlan`
     """
@@ -153,7 +153,7 @@ class FitPlan:
     strategy: TreePerOutput
 
     def training(self, encoding: Encoding, data: BinnedDataset, seed: int, execution: Execution) -> TrainingPlan:
-        """The part that `train` needs, once encoding and bins are known."""
+        """Return the settings of the boosting loop, when encoding and bins are known."""
         return TrainingPlan(
             loss=self.loss,
             tree=self.trees.config(self.schema, encoding, data, execution),
@@ -167,7 +167,7 @@ class FitPlan:
 
 
 def make_plan(p: CommonParameters, features: Features, schema: Schema, loss: Loss, n_rows: int, start: WarmStart) -> FitPlan:
-    """Plan of a fit from checked parameters, the columns of its table, its loss, the number of its training rows and what it continues."""
+    """Resolve validated parameters for the columns of a table, a loss, a number of training rows and a warm start."""
     strategy = start.strategy(make_strategy(p, loss, n_rows, start))
     sampler, mode, step = make_row_sampler(p), make_mode(p, loss, start), make_step(p, loss)
     columns = ColumnPlan.resolve(p, features)
@@ -188,11 +188,11 @@ def make_plan(p: CommonParameters, features: Features, schema: Schema, loss: Los
 
 
 def _check_monotonic(p: CommonParameters, loss: Loss) -> bool:
-    """Whether leaf values are bounded by those of adjacent leaves; raises where monotonic constraints are not supported."""
+    """Return whether leaf values are bounded by those of adjacent leaves. Raise a ValueError if monotonic constraints are not supported."""
     if loss.n_outputs > 1:
         raise ValueError(
             f"monotonic_cst cannot be combined with loss={loss.name!r} of {loss.n_outputs} outputs: the probability of a class may fall "
-            "though its raw prediction rises; leave the constraints out"
+            "while its raw prediction rises; leave the constraints out"
         )
     if p.boosting == "ordered":
         raise ValueError(
@@ -203,7 +203,7 @@ def _check_monotonic(p: CommonParameters, loss: Loss) -> bool:
     for name, clashes in ((f"grow_policy={p.grow_policy!r}", p.grow_policy != "leafwise"), ("forced_splits", p.forced_splits is not None)):
         if neighbours and clashes:
             raise ValueError(
-                f"monotonic_method='neighbours' cannot be combined with {name}: bounds are kept for leaf-wise growth only; use 'basic'"
+                f"monotonic_method='neighbours' cannot be combined with {name}: it supports leaf-wise growth only; use 'basic'"
             )
     return neighbours
 
@@ -213,16 +213,16 @@ def _spread(of_columns: np.ndarray | None, encoding: Encoding) -> np.ndarray | N
 
 
 def make_row_sampler(p: CommonParameters) -> RowSampler:
-    """Sampler of the rows of each tree."""
+    """Return the row sampler."""
     if p.sampling in ("goss", "bayesian") and p.subsample < 1:
         raise ValueError(
             f"subsample={p.subsample} cannot be combined with sampling={p.sampling!r}: it has no effect there; use 'uniform' or 'mvs'"
         )
     uniform: type[Uniform] | type[WholeQueries] | type[Stratified] = Uniform
-    for name, asks, kind in (("sampling_unit", "query", WholeQueries), ("stratified", True, Stratified)):
-        if getattr(p, name, None) == asks:
+    for name, value, kind in (("sampling_unit", "query", WholeQueries), ("stratified", True, Stratified)):
+        if getattr(p, name, None) == value:
             if p.sampling != "uniform":
-                raise ValueError(f"{name}={asks!r} cannot be combined with sampling={p.sampling!r}: it has no effect there; use 'uniform'")
+                raise ValueError(f"{name}={value!r} cannot be combined with sampling={p.sampling!r}: it has no effect there; use 'uniform'")
             uniform = kind
     if p.sampling == "goss":
         if p.goss_top + p.goss_other > 1:
@@ -236,12 +236,12 @@ def make_row_sampler(p: CommonParameters) -> RowSampler:
 
 
 def make_strategy(p: CommonParameters, loss: Loss, n_rows: int, start: WarmStart) -> TreePerOutput:
-    """Trees of a round: one for each output, or some that all outputs share."""
+    """Return the multi-output strategy: one tree per output, or shared trees."""
     previous, shared = start.model, 0
-    shares = loss.outputs_are_comparable if p.multi_strategy == "auto" else p.multi_strategy == "multi_output_tree"
+    share_trees = loss.outputs_are_comparable if p.multi_strategy == "auto" else p.multi_strategy == "multi_output_tree"
     if previous is not None and p.multi_strategy == "auto":
-        shares = previous.shared > 0
-    if loss.n_outputs > 1 and shares:
+        share_trees = previous.shared > 0
+    if loss.n_outputs > 1 and share_trees:
         if p.shared_trees != "auto":
             shared = int(p.shared_trees)
         elif previous is not None and previous.shared:
@@ -250,42 +250,42 @@ def make_strategy(p: CommonParameters, loss: Loss, n_rows: int, start: WarmStart
             shared = 1 if p.boosting == "forest" or n_rows < MANY_ROWS else min(loss.n_outputs - 1, 3)
     if shared and p.path_smooth:
         raise ValueError(
-            f"path_smooth={p.path_smooth} cannot be combined with multi_strategy={p.multi_strategy!r} where outputs share trees: "
-            "a node has no value for each output; use multi_strategy='one_output_per_tree'"
+            f"path_smooth={p.path_smooth} cannot be combined with multi_strategy={p.multi_strategy!r} if outputs share trees: "
+            "inner nodes have no value for each output; use multi_strategy='one_output_per_tree'"
         )
     if shared > 1 and p.boosting == "forest":
         raise ValueError(f"boosting='forest' cannot be combined with shared_trees={p.shared_trees}: a round is one tree; use 1 or 'auto'")
     if previous is not None and previous.shared != shared:
         raise ValueError(
-            f"{start.how} continues a model with {previous.shared or 'no'} shared tree(s) a round, but "
+            f"{start.how} continues a model with {previous.shared or 'no'} shared tree(s) per round, but "
             f"multi_strategy={p.multi_strategy!r} and shared_trees={p.shared_trees!r} mean {shared or 'none'}"
         )
     return SharedTrees(shared) if shared else TreePerOutput()
 
 
 def make_mode(p: CommonParameters, loss: Loss, start: WarmStart) -> Mode:
-    """Boosting mode."""
+    """Return the boosting mode."""
     if p.boosting == "forest":
         if p.sampling == "uniform" and p.subsample == min(p.max_features, p.max_features_level, p.max_features_tree) == 1:
             raise ValueError("boosting='forest' would grow the same tree in every round: subsample or max_features must be below 1")
         if start.how and start.grows:
             raise ValueError(
-                f"boosting='forest' cannot be combined with {start.how}: the weight of a tree depends on their number; fit a new forest"
+                f"boosting='forest' cannot be combined with {start.how}: tree weights depend on the number of trees; fit a new forest"
             )
         return Forest()
     if p.boosting == "dart":
         return Dart(p.drop_rate, p.skip_drop, p.max_drop)
-    if p.boosting == "ordered" and start.grows:  # the values of its leaves are those of plain boosting
+    if p.boosting == "ordered" and start.grows:  # a refit computes leaf values as in plain boosting
         _check_ordered(p, loss, start)
         return Ordered(p.boosting_permutations, 0 if start.model is None else start.model.n_rounds)
     return Mode()
 
 
 def _check_ordered(p: CommonParameters, loss: Loss, start: WarmStart) -> None:
-    """Raise for parameters that are not supported with ordered boosting."""
+    """Raise a ValueError for parameters that are not supported with ordered boosting."""
     clashes = {
         f"loss={loss.name!r}": None if loss.rowwise else "the gradient of a row depends on other rows",
-        start.how: None if start.model is None or start.new_rows else "the models of some of the rows are not kept",
+        start.how: None if start.model is None or start.new_rows else "its auxiliary models are not saved",
         "step='line_search'": None if p.step == "newton" else "splits are kept or removed by the Newton steps of their leaves",
         f"path_smooth={p.path_smooth}": "the value of a node depends on all rows" if p.path_smooth else None,
         "forced_splits": "splits that do not reduce the loss are removed" if p.forced_splits is not None else None,
@@ -296,12 +296,12 @@ def _check_ordered(p: CommonParameters, loss: Loss, start: WarmStart) -> None:
 
 
 def make_step(p: CommonParameters, loss: Loss) -> Step:
-    """Step length of trees."""
+    """Return the step size of trees."""
     if p.step == "line_search" and isinstance(loss, RankingLoss):
         raise ValueError(f"step='line_search' cannot be combined with loss={loss.name!r}: it has no derivative along a tree; use 'newton'")
     return STEPS[p.step]()
 
 
 def _weight_unit(weight: np.ndarray | None, execution: Execution) -> float:
-    """Weight of a row: 1, also where weights count repetitions; less where they are fractions of a total."""
+    """Return the unit of row weights: their mean, but at most 1. Weights that are fractions of a total have a smaller unit."""
     return 1.0 if weight is None else min(1.0, execution.exact_sum(weight) / execution.total(len(weight)))

@@ -1,7 +1,7 @@
 """Table of the estimators' parameters: default, type, allowed values and documentation of each.
 
-The constructors in `sapwood.params.signatures` are generated from it by `tools/generate_signatures.py` (`make format` runs it), so are the
-parameter sections of the estimators' docstrings; `fit` checks values against `constraints`.
+The constructors and docstrings in `sapwood.params.signatures` are generated from it by `tools/generate_signatures.py` (run by
+`make format`). `fit` validates values against `constraints`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from sapwood.trees.frontier import FRONTIERS
 
 @dataclass(frozen=True)
 class Values:
-    """One of the kinds of values that a parameter takes.
+    """One kind of values that a parameter accepts.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Parameter:
 
     Attributes
     ----------
-    default : value if not given
+    default : default value
     type : annotation, as source text
     allowed : constraints; a value must satisfy one of them
     doc : documentation; lines that begin with "- " are items of a list
@@ -67,14 +67,14 @@ class Parameter:
 
 
 class Number(Interval):
-    """Interval of numbers, without True and False, which Python counts as 1 and 0."""
+    """Interval of numbers that excludes True and False."""
 
     def is_satisfied_by(self, value: Any) -> bool:
         return not isinstance(value, bool) and super().is_satisfied_by(value)
 
 
 class LossNames(StrOptions):
-    """Names of a table of losses, and of losses that users registered."""
+    """Names of built-in losses and of losses that users registered."""
 
     def is_satisfied_by(self, value: Any) -> bool:
         return super().is_satisfied_by(value) or (isinstance(value, str) and value in REGISTERED)
@@ -162,9 +162,9 @@ COMMON = {
     "min_gain": Parameter(0.0, "Minimum gain of a split: G^2 / (H + l2) of the children minus that of the parent.", NOT_NEGATIVE),
     "min_hessian": Parameter(None, "Minimum sum of hessians in a leaf. None: a default of the loss.", NOT_NEGATIVE, NONE),
     "max_step": Parameter(None, "Maximum absolute leaf value before the learning rate is applied. None: a default of the loss.", POSITIVE, NONE),
-    "step": Parameter("newton", "Step length of a tree.\n- 'newton': the Newton step of each leaf;\n- 'line_search': in addition, the tree is multiplied by the factor that minimises the training loss, before the learning rate.", _choice(*STEPS)),
+    "step": Parameter("newton", "Step size of a tree.\n- 'newton': the Newton step of each leaf;\n- 'line_search': in addition, the tree is multiplied by the factor that minimizes the training loss, before the learning rate.", _choice(*STEPS)),
     "path_smooth": Parameter(0.0, "Weight, in rows, of a node's value in the values of its children.", NOT_NEGATIVE),
-    "extra_trees": Parameter(False, "Whether each node tries one random threshold per feature instead of all (extremely randomised trees).", BOOL),
+    "extra_trees": Parameter(False, "Whether each node tries one random threshold per feature instead of all (extremely randomized trees).", BOOL),
     "score_noise": Parameter(0.0, "Standard deviation of the log-normal noise that gains are multiplied by when features are compared.", NOT_NEGATIVE),
     "feature_weights": Parameter(None, "Factors applied to the gains of features when features are compared. An array gives one for each feature, a dict one for some of them.", ARRAY, _by_column("float"), SPEC, NONE),
     "max_features_level": Parameter(1.0, "Fraction of the features drawn at random for each level of a tree.", FRACTION),
@@ -209,9 +209,9 @@ CLASSIFIER = {
 }
 RANKER = {
     "loss": Parameter("lambdamart", "Loss function.\n- 'lambdamart': pairs of rows, weighted by the change of `rank_metric` if they were swapped;\n- 'pairwise': pairs of rows with equal weights;\n- 'xendcg': listwise cross-entropy, a bound of NDCG.", _choice(*RANKING)),
-    "rank_metric": Parameter("ndcg", "`loss='lambdamart'`: metric to optimise: NDCG, mean average precision ('map') or mean reciprocal rank ('mrr'). For 'map' and 'mrr' rows with y > 0 are relevant.", _choice(*RANK_METRICS)),
+    "rank_metric": Parameter("ndcg", "`loss='lambdamart'`: metric to optimize: NDCG, mean average precision ('map') or mean reciprocal rank ('mrr'). For 'map' and 'mrr' rows with y > 0 are relevant.", _choice(*RANK_METRICS)),
     "lambdarank_truncation": Parameter(30, "`loss='lambdamart'`: only pairs with a row among this many at the top of the query are used.", COUNT),
-    "lambdarank_norm": Parameter(True, "`loss='lambdamart'`: whether to normalise the lambdas by score differences within a pair and by the number of pairs of a query.", BOOL),
+    "lambdarank_norm": Parameter(True, "`loss='lambdamart'`: whether to normalize the lambdas by score differences within a pair and by the number of pairs of a query.", BOOL),
     "label_gain": Parameter(None, "Gain of the relevances 0, 1, 2, ... in NDCG. None: 2^y - 1.", ARRAY, NONE),
     **COMMON,
     "sampling_unit": Parameter("row", "`sampling='uniform'`: whether `subsample` draws rows or whole queries.", _choice("row", "query")),
@@ -222,7 +222,7 @@ TABLES: dict[str, dict[str, Parameter]] = {"Regressor": REGRESSOR, "Classifier":
 
 
 def changed(parameters: Mapping[str, Parameter], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values that differ from the defaults: only these need a check."""
+    """Return the values that differ from the defaults. Only these need validation."""
 
     def same(name: str, value: Any) -> bool:
         default = parameters[name].default
@@ -237,5 +237,5 @@ def is_stored(parameter: Parameter, value: Any) -> bool:
 
 
 def constraints(parameters: Mapping[str, Parameter]) -> dict[str, list[Any]]:
-    """Constraints in the form that scikit-learn checks."""
+    """Return the constraints in the form of scikit-learn's `validate_parameter_constraints`."""
     return {name: parameter.allowed for name, parameter in parameters.items()}

@@ -17,8 +17,8 @@ from sapwood.runtime.execution import SERIAL, Execution
 from sapwood.sampling.rows import RowSampler
 from sapwood.training.checkpoint import CheckpointWriter
 from sapwood.training.line_search import Step
-from sapwood.training.modes import Mode, Training
-from sapwood.training.multi_output import Fit, TreePerOutput, tree_key
+from sapwood.training.modes import Mode, TrainingState
+from sapwood.training.multi_output import TreeFitter, TreePerOutput, tree_key
 from sapwood.trees.binned_prediction import add_tree
 from sapwood.trees.grower import TreeConfig
 from sapwood.trees.growth import make_grower
@@ -26,45 +26,46 @@ from sapwood.trees.leaf_assignment import LeafAssignment
 
 
 @dataclass
-class Rows(BinnedDataset):
-    """Binned data set whose raw predictions are kept up to date while a model is trained.
+class BoostingDataset(BinnedDataset):
+    """Binned training or evaluation set with the current raw predictions of its rows.
 
     Attributes
     ----------
-    raw : (n_outputs, n_rows) float64: raw predictions so far
-    loss : bound to these rows
+    raw : (n_outputs, n_rows) float64 raw predictions of the trees grown so far
+    loss : the loss, bound to these rows
     """
 
     raw: np.ndarray = field(init=False)
     loss: Loss = field(init=False)
 
     @classmethod
-    def of(cls, data: BinnedDataset) -> Rows:
+    def of(cls, data: BinnedDataset) -> BoostingDataset:
         return cls(data.pages, data.y, data.weight, data.queries, data.offset, data.row_range)
 
     def begin(self, model: Model, loss: Loss, execution: Execution) -> None:
-        self.loss, self.raw = loss.bind(self.queries, execution), model.start_raw(self.pages, execution, self.offset)
+        """Bind the loss and compute the raw predictions of the model."""
+        self.loss, self.raw = loss.bind(self.queries, execution), model.predict_binned(self.pages, execution, self.offset)
 
-    def constant(self, model: Model) -> np.ndarray:
-        """(n_outputs, n_rows) float64: the raw predictions without any tree."""
-        start = np.repeat(model.base_score[:, None], self.n_rows, axis=1)
-        return start if self.offset is None else start + self.offset
+    def base_raw(self, model: Model) -> np.ndarray:
+        """Return the (n_outputs, n_rows) float64 raw predictions without trees: base score plus offset."""
+        base = np.repeat(model.base_score[:, None], self.n_rows, axis=1)
+        return base if self.offset is None else base + self.offset
 
 
 @dataclass(frozen=True)
 class TrainingPlan:
-    """How a model is trained.
+    """Settings of the boosting loop.
 
     Attributes
     ----------
-    loss : for the targets of the training rows
-    tree : how a tree grows
-    n_rounds : of the model when training ends
-    seed : of all that is random
+    loss : loss of the training rows
+    tree : configuration of the tree grower
+    n_rounds : number of rounds of the model when training ends
+    seed : random seed
     sampler : draws the rows of each tree
-    mode : where gradients are taken, and what becomes of a round's trees
-    step : factor of a tree
-    strategy : trees of a round
+    mode : boosting mode: plain, ordered, DART or forest
+    step : step size of a tree before the learning rate
+    strategy : one tree per output, or trees shared by all outputs
     """
 
     loss: Loss
@@ -78,48 +79,50 @@ class TrainingPlan:
 
     def first_model(
         self,
-        rows: BinnedDataset,
+        train_set: BinnedDataset,
         base_score: np.ndarray | None = None,
         *,
         schema: Schema | None = None,
         encoding: Encoding | None = None,
         execution: Execution = SERIAL,
     ) -> Model:
-        """Model without trees. `base_score` is its constant; None for the one with the least loss."""
+        """Return a model without trees. If `base_score` is None, use the constant that minimizes the loss."""
         if base_score is None:
-            base_score = self.loss.base_score_with_offset(rows.y, rows.weight, rows.offset, execution)
+            base_score = self.loss.base_score_with_offset(train_set.y, train_set.weight, train_set.offset, execution)
         loss, shared = self.loss, self.strategy.shared
-        return Model(rows.pages.binning, base_score, loss.name, loss.link, shared=shared, schema=schema, encoding=encoding)
+        return Model(train_set.pages.binning, base_score, loss.name, loss.link, shared=shared, schema=schema, encoding=encoding)
 
 
 def train(
-    rows: Rows,
-    watched: Mapping[str, Rows],
+    train_set: BoostingDataset,
+    eval_sets: Mapping[str, BoostingDataset],
     model: Model,
     plan: TrainingPlan,
     execution: Execution,
     callbacks: Sequence[Callback] = (),
     checkpoints: CheckpointWriter | None = None,
 ) -> Model:
-    """Boost a model until it has `plan.n_rounds` rounds, or until a callback says stop.
+    """Add boosting rounds to a model until it has `plan.n_rounds` rounds or a callback requests a stop.
 
-    Predictions are kept for the evaluation sets, `watched`, too.
+    The raw predictions of the training set and of the evaluation sets are updated after each tree.
     """
     loss, config, seed, mode, strategy = plan.loss, plan.tree, plan.seed, plan.mode, plan.strategy
-    sampler, checkpoints = plan.sampler.bind(rows.queries, rows.y, rows.rows, execution), checkpoints or CheckpointWriter()
+    sampler = plan.sampler.bind(train_set.queries, train_set.y, train_set.rows, execution)
+    checkpoints = checkpoints or CheckpointWriter()
     model = checkpoints.resume(model)
-    for part in (rows, *watched.values()):
-        part.begin(model, loss, execution)
-    loss, raw = rows.loss, rows.raw
-    state = Round(model.n_rounds, plan.n_rounds, model, rows, dict(watched), config)
+    datasets = [train_set, *eval_sets.values()]
+    for dataset in datasets:
+        dataset.begin(model, loss, execution)
+    loss, raw = train_set.loss, train_set.raw
+    state = Round(model.n_rounds, plan.n_rounds, model, train_set, dict(eval_sets), config)
     try:
         for callback in callbacks:
             callback.before_training(state)
-        mode.begin(Training(model, [rows, *watched.values()], seed, execution))
-        grower, leaves = make_grower(rows.pages, rows.rows.first, execution), LeafAssignment(rows.n_rows)
-        config.rules.constrain(grower, config.frontier.splits_levels_jointly, rows.pages.binning.kinds)
-        weight = np.ones(rows.pages.n_rows) if sampler.weights_rows and rows.weight is None else rows.weight
-        strategy.begin(Fit(rows, weight, loss, sampler, mode, grower, leaves, plan.step, seed, execution))
+        mode.begin(TrainingState(model, datasets, seed, execution))
+        grower, leaves = make_grower(train_set.pages, train_set.rows.first, execution), LeafAssignment(train_set.n_rows)
+        config.rules.constrain(grower, config.frontier.splits_levels_jointly, train_set.pages.binning.kinds)
+        weight = np.ones(train_set.n_rows) if sampler.weights_rows and train_set.weight is None else train_set.weight
+        strategy.begin(TreeFitter(train_set, weight, loss, sampler, mode, grower, leaves, plan.step, seed, execution))
         checkpoints.restore(state, mode, callbacks)
         while not state.over:
             for callback in callbacks:
@@ -131,16 +134,16 @@ def train(
                 outputs = model.outputs_of(len(model.trees))
                 model.append(tree)
                 tree.leaves.add_to(raw[outputs], leaves, execution)
-                for part in watched.values():
-                    add_tree(part.pages, tree, part.raw[outputs], execution)
+                for eval_set in eval_sets.values():
+                    add_tree(eval_set.pages, tree, eval_set.raw[outputs], execution)
             mode.after_round(round_)
             state.n_rounds = round_ + 1
-            # Every callback hears every round.
+            # A list, not a generator: all callbacks are called in every round, even if one requests a stop.
             state.stopped = any([callback.after_round(state) for callback in callbacks])  # noqa: C419
             checkpoints.after_round(state, mode, callbacks)
     finally:
         for callback in callbacks:
             callback.after_training(state)
     mode.finish()
-    model.finish(rows.pages)
+    model.finish(train_set.pages)
     return model

@@ -1,4 +1,4 @@
-"""Checkpoints: the state of training in a file, from which an interrupted fit resumes."""
+"""Checkpoints: files with the state of training, from which an interrupted fit resumes."""
 
 from __future__ import annotations
 
@@ -24,40 +24,39 @@ if TYPE_CHECKING:
     from sapwood.training.modes import Mode
 
 SECONDS = 60.0
-MODEL = "model"  # the name of an array; those of a mode have a prefix
-PREFIX = "mode_"
+MODEL = "model"  # name of the array with the model file
+PREFIX = "mode_"  # of the names of the arrays of a mode
 
 
 class CheckpointError(ValueError):
-    """A checkpoint is of another fit, or damaged."""
+    """Raised if a checkpoint belongs to another fit or is damaged."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """File in which a fit saves its state, and how often.
+    """Path of a checkpoint file, and how often it is written.
 
-    `fit(..., checkpoint=Checkpoint("run.checkpoint", every=10))`: if the process ends before training is complete, the same call resumes
-    from the file and returns the same model, byte for byte, as an uninterrupted fit. A checkpoint of other data or parameters is refused,
-    and the error says what differs. `max_iter` may be larger (except for a forest); `n_jobs` and `verbose` may change.
+    If a process with `fit(..., checkpoint=Checkpoint("run.checkpoint", every=10))` ends before training is complete, the same call resumes
+    from the file and returns the same model, byte for byte, as an uninterrupted fit. If data or parameters differ from those of the
+    checkpoint, an error names the difference. `max_iter` may be larger (except for a forest); `n_jobs` and `verbose` may change.
 
     The file is kept when training is complete; the same fit then returns at once. Delete the file to train again.
 
     Parameters
     ----------
     path : str or path
-        The file is replaced atomically. A process that is killed while it writes leaves a temporary file, ".sapwood-*.part", which the
-        next write to this folder removes.
+        Checkpoint file. It is replaced atomically. A process that is killed while it writes leaves a temporary file ".sapwood-*.part",
+        which the next write to this folder removes.
     every : int, optional
-        Write after so many rounds.
+        Write the file every `every` rounds.
     seconds : float, optional
-        Write when so many seconds have passed, after the round; 60 if neither is given.
+        Write the file after a round if this many seconds have passed since the last time. 60 if neither `every` nor `seconds` is given.
 
     Notes
     -----
-    Callbacks of your own must be given again; they are told by their classes and `settings()`. One whose state matters says it in
-    `keep()`, as plain data, and is given it back in `restore(kept)`, after `before_training`. Others begin anew, with the round at which
-    training resumes. Rounds after the last checkpoint are repeated. Functions are compared by name: one that does something else
-    under the same name is not noticed.
+    Pass your own callbacks again when training resumes; they are compared by class and `settings()`. A callback with state returns it from
+    `keep()`, as JSON data, and gets it back in `restore(kept)`, after `before_training`. Rounds after the last checkpoint are repeated.
+    Functions are compared by name only: a changed function with the same name is not detected.
     """
 
     path: str | PathLike[str]
@@ -66,132 +65,136 @@ class Checkpoint:
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, str | PathLike):
-            raise TypeError(f"Checkpoint needs the path of a file; got {self.path!r}")
+            raise TypeError(f"Checkpoint: path must be a str or path-like; got {self.path!r}")
         if self.every is not None and self.every < 1:
-            raise ValueError(f"Checkpoint needs every >= 1; got {self.every}")
+            raise ValueError(f"Checkpoint: every must be >= 1; got {self.every}")
         if self.seconds is not None and not self.seconds >= 0:
-            raise ValueError(f"Checkpoint needs seconds >= 0; got {self.seconds}")
+            raise ValueError(f"Checkpoint: seconds must be >= 0; got {self.seconds}")
 
     @classmethod
-    def of(cls, given: Any) -> Checkpoint:
-        """Checkpoint from the argument of `fit`."""
-        return given if isinstance(given, Checkpoint) else cls(given)
+    def of(cls, argument: Checkpoint | str | PathLike[str]) -> Checkpoint:
+        """Return a Checkpoint from the argument `checkpoint` of `fit`."""
+        return argument if isinstance(argument, Checkpoint) else cls(argument)
 
-    def open(self, identity: FitSignature) -> FileCheckpointWriter:
-        """For one fit: what an earlier run kept of it is read and checked."""
+    def open(self, signature: FitSignature) -> FileCheckpointWriter:
+        """Read the file, if there is one, and check that it belongs to the fit with this signature."""
         folder = Path(os.path.realpath(self.path)).parent
         if not folder.is_dir():
-            raise FileNotFoundError(f"checkpoint={os.fspath(self.path)!r}: there is no folder {str(folder)!r}")
-        kept = _read(self.path)
-        if kept is not None and (difference := kept.identity.difference(identity)) is not None:
+            raise FileNotFoundError(f"checkpoint={os.fspath(self.path)!r}: the folder {str(folder)!r} does not exist")
+        saved = _read(self.path)
+        if saved is not None and (difference := saved.signature.difference(signature)) is not None:
             raise CheckpointError(
-                f"checkpoint={os.fspath(self.path)!r} is of another fit: {difference}. Give another path, or delete the file to begin anew"
+                f"checkpoint={os.fspath(self.path)!r} belongs to another fit: {difference}. Use another path, or delete the file"
             )
-        return FileCheckpointWriter(self, identity, kept)
+        return FileCheckpointWriter(self, signature, saved)
 
 
 @dataclass(frozen=True)
-class Kept:
-    """Contents of a file."""
+class SavedState:
+    """Contents of a checkpoint file."""
 
     model: Model
-    arrays: dict[str, np.ndarray]  # of the mode
-    callbacks: list[tuple[str, Any]]  # their classes, and what they keep
+    arrays: dict[str, np.ndarray]  # state of the mode
+    callbacks: list[tuple[str, Any]]  # class name and state of each callback with state
     stopped: bool
-    identity: FitSignature
+    signature: FitSignature
 
 
 class CheckpointWriter:
-    """Nothing is kept.
+    """Base class of checkpoint writers. It writes nothing.
 
-    The life of such an object: `resume` gives the model to go on from; `restore`, when callbacks and mode have begun; `after_round`, when
-    all callbacks have heard it.
+    Call order: `resume` once, `restore` once after callbacks and mode have begun, `after_round` after the callbacks in each round.
     """
 
     def resume(self, model: Model) -> Model:
+        """Return the model to continue: that of the checkpoint, or the given one if there is no checkpoint."""
         return model
 
-    def restore(self, state: Round, mode: Mode, callbacks: Sequence[Callback]) -> None: ...
+    def restore(self, state: Round, mode: Mode, callbacks: Sequence[Callback]) -> None:
+        """Restore the state of training, mode and callbacks."""
 
-    def after_round(self, state: Round, mode: Mode, callbacks: Sequence[Callback]) -> None: ...
+    def after_round(self, state: Round, mode: Mode, callbacks: Sequence[Callback]) -> None:
+        """Write a checkpoint if one is due."""
 
 
 class FileCheckpointWriter(CheckpointWriter):
-    """The state of training in a file, after some of the rounds and after the last."""
+    """Writes the state of training to a file, periodically and after the last round."""
 
-    when: Checkpoint
-    identity: FitSignature
+    checkpoint: Checkpoint
+    signature: FitSignature
     written: float
 
-    def __init__(self, when: Checkpoint, identity: FitSignature, kept: Kept | None) -> None:
-        self.when, self.identity, self.kept = when, identity, kept
-        self.seconds: float | None = SECONDS if when.every is when.seconds is None else when.seconds
+    def __init__(self, checkpoint: Checkpoint, signature: FitSignature, saved: SavedState | None) -> None:
+        self.checkpoint, self.signature, self.saved = checkpoint, signature, saved
+        self.seconds: float | None = SECONDS if checkpoint.every is checkpoint.seconds is None else checkpoint.seconds
         self.written = time.monotonic()
 
     def resume(self, model: Model) -> Model:
-        return model if self.kept is None else self.kept.model
+        return model if self.saved is None else self.saved.model
 
     def restore(self, state: Round, mode: Mode, callbacks: Sequence[Callback]) -> None:
-        if self.kept is None:
+        if self.saved is None:
             return
         if state.n_rounds > state.max_rounds:
-            path = os.fspath(self.when.path)
-            raise CheckpointError(f"checkpoint={path!r} has {state.n_rounds} rounds, but max_iter asks for {state.max_rounds} in all")
-        state.stopped = self.kept.stopped
-        mode.restore(self.kept.arrays)
-        waiting = list(callbacks)
-        for name, own in self.kept.callbacks:
-            callback = next(one for one in waiting if type(one).__name__ == name)
-            waiting.remove(callback)
-            callback.restore(own)
-        self.kept = None  # a large model need not be held twice
+            path = os.fspath(self.checkpoint.path)
+            raise CheckpointError(
+                f"checkpoint={path!r} has {state.n_rounds} rounds, more than max_iter={state.max_rounds}: increase max_iter"
+            )
+        state.stopped = self.saved.stopped
+        mode.restore(self.saved.arrays)
+        remaining = list(callbacks)
+        for name, callback_state in self.saved.callbacks:
+            callback = next(callback for callback in remaining if type(callback).__name__ == name)
+            remaining.remove(callback)
+            callback.restore(callback_state)
+        self.saved = None  # free the memory of the second model
 
     def after_round(self, state: Round, mode: Mode, callbacks: Sequence[Callback]) -> None:
-        due = self.when.every is not None and state.n_rounds % self.when.every == 0
+        due = self.checkpoint.every is not None and state.n_rounds % self.checkpoint.every == 0
         due |= self.seconds is not None and time.monotonic() - self.written >= self.seconds
         if not due and not state.over:
             return
         data = self._pack(state, mode, callbacks)
         try:
-            disk.write(self.when.path, data)
-        except OSError as error:  # a full disk is no reason to throw hours of training away
-            warnings.warn(f"the checkpoint could not be written, training continues without it: {error}", RuntimeWarning, stacklevel=2)
+            disk.write(self.checkpoint.path, data)
+        except OSError as error:  # a full disk must not end hours of training
+            warnings.warn(f"the checkpoint could not be written; training continues: {error}", RuntimeWarning, stacklevel=2)
         self.written = time.monotonic()
 
     def _pack(self, state: Round, mode: Mode, callbacks: Sequence[Callback]) -> bytearray:
         model = state.model.copy()
-        model.finish(state.rows.pages)
+        model.finish(state.train_set.pages)
         arrays = {MODEL: np.frombuffer(model.to_bytes(), dtype=np.uint8)}
         arrays |= {f"{PREFIX}{name}": array for name, array in mode.keep().items()}
-        own = [(type(callback).__name__, _plain(callback)) for callback in callbacks]
-        about = {"stopped": state.stopped, "identity": self.identity.to_json(), "callbacks": [pair for pair in own if pair[1] is not None]}
-        text = json.dumps(about, separators=(",", ":"))
+        states = [(type(callback).__name__, _json_state(callback)) for callback in callbacks]
+        with_state = [(name, callback_state) for name, callback_state in states if callback_state is not None]
+        header = {"stopped": state.stopped, "identity": self.signature.to_json(), "callbacks": with_state}
+        text = json.dumps(header, separators=(",", ":"))
         return container.pack(arrays, {"checkpoint": text, "sha256": checksum(arrays, text)})
 
 
-def _plain(callback: Callback) -> Any:
-    kept = callback.keep()
+def _json_state(callback: Callback) -> Any:
+    state = callback.keep()
     try:
-        json.dumps(kept)
+        json.dumps(state)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{type(callback).__name__}.keep() must give plain data for a checkpoint: {error}") from None
-    return kept
+        raise TypeError(f"{type(callback).__name__}.keep() must return JSON data: {error}") from None
+    return state
 
 
-def _read(path: str | PathLike[str]) -> Kept | None:
+def _read(path: str | PathLike[str]) -> SavedState | None:
     try:
         arrays, text = container.unpack(disk.read(path))
         document = text["checkpoint"]
         if text.get("sha256") != checksum(arrays, document):
-            raise ModelFormatError("its checksum is another")
-        model, about = Model.from_bytes(arrays.pop(MODEL).tobytes()), json.loads(document)
-        identity = FitSignature.from_json(about["identity"])
-        return Kept(
-            model, {name.removeprefix(PREFIX): array for name, array in arrays.items()}, about["callbacks"], about["stopped"], identity
-        )
+            raise ModelFormatError("the checksum does not match")
+        model, header = Model.from_bytes(arrays.pop(MODEL).tobytes()), json.loads(document)
+        signature = FitSignature.from_json(header["identity"])
+        of_mode = {name.removeprefix(PREFIX): array for name, array in arrays.items()}
+        return SavedState(model, of_mode, header["callbacks"], header["stopped"], signature)
     except FileNotFoundError:
         return None
     except container.DAMAGE as error:
         raise CheckpointError(
-            f"checkpoint={os.fspath(path)!r} is no checkpoint, or a damaged one ({error}): nothing was overwritten"
+            f"checkpoint={os.fspath(path)!r} is not a checkpoint, or is damaged ({error}). The file was not changed; use another path"
         ) from None

@@ -1,4 +1,4 @@
-"""Signature of a fit, as text: two fits with the same signature give the same bytes."""
+"""Signature of a fit: two fits with equal signatures return the same model, byte for byte."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ import numpy as np
 from sapwood.data.fingerprint import Fingerprint, of_array
 from sapwood.model import Model
 
-DEEPEST = 6  # objects within objects
-LISTED = 16  # numbers of an array that are listed one by one
-SHOWN = 80  # letters of a value in a message
+MAX_DEPTH = 6  # of nested objects
+MAX_LISTED = 16  # larger arrays are hashed
+MAX_SHOWN = 80  # characters of a value in an error message
 
 
 @dataclass(frozen=True)
 class FitSignature:
-    """Of a fit.
+    """Signature of a fit.
 
     Attributes
     ----------
-    settings : what was asked for, by name, as text
-    data : of each set of rows
+    settings : parameters and other settings by name, as text
+    data : fingerprint of each data set by name
     """
 
     settings: Mapping[str, str]
@@ -39,23 +39,23 @@ class FitSignature:
     def from_json(cls, data: Mapping[str, Any]) -> FitSignature:
         return cls(data["settings"], {name: Fingerprint.from_json(one) for name, one in data["data"].items()})
 
-    def difference(self, now: FitSignature) -> str | None:
-        """In words, what is not the same now; None if all is."""
-        for name in {**self.settings, **now.settings}:
-            then, later = (of.settings.get(name, "nothing") for of in (self, now))
-            if then != later:
-                return f"{name} was {_short(then)}, now it is {_short(later)}"
-        for name in {**self.data, **now.data}:
-            if name not in self.data or name not in now.data:
-                return f"the set {name!r} {'is gone' if name in self.data else 'is new'}"
-            found = self.data[name].difference(now.data[name])
+    def difference(self, new: FitSignature) -> str | None:
+        """Describe the first difference to a new signature; None if the two are equal."""
+        for name in {**self.settings, **new.settings}:
+            old_value, new_value = (signature.settings.get(name, "nothing") for signature in (self, new))
+            if old_value != new_value:
+                return f"{name} was {_short(old_value)}, now it is {_short(new_value)}"
+        for name in {**self.data, **new.data}:
+            if name not in self.data or name not in new.data:
+                return f"the data set {name!r} is {'missing' if name in self.data else 'new'}"
+            found = self.data[name].difference(new.data[name])
             if found is not None:
-                return f"the set {name!r} was other data: {found}"
+                return f"the data set {name!r} has changed: {found}"
         return None
 
 
-def as_text(value: Any, depth: int = DEEPEST) -> str:
-    """The same for what is the same, in any process: no addresses. Functions are told by their names."""
+def as_text(value: Any, depth: int = MAX_DEPTH) -> str:
+    """Return a text that is equal for equal values in any process: without addresses, functions by name."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | complex | str | bytes):
@@ -66,13 +66,13 @@ def as_text(value: Any, depth: int = DEEPEST) -> str:
         return f"Model of {value.n_rounds} rounds, {hashlib.sha256(value.to_bytes()).hexdigest()[:16]}"
     if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
         return f"{value.__module__}.{value.__qualname__}"
-    if hasattr(value, "__array__"):  # a column of a frame, say
+    if hasattr(value, "__array__"):  # such as a column of a data frame
         return _array_text(np.asarray(value), depth)
     if depth == 0:
         return type(value).__qualname__
 
-    def inner(part: Any) -> str:
-        return as_text(part, depth - 1)
+    def inner(item: Any) -> str:
+        return as_text(item, depth - 1)
 
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(inner, value))}]"
@@ -89,10 +89,10 @@ def as_text(value: Any, depth: int = DEEPEST) -> str:
 
 
 def _array_text(values: np.ndarray, depth: int) -> str:
-    if values.size <= LISTED or values.dtype.kind not in "biuf":
+    if values.size <= MAX_LISTED or values.dtype.kind not in "biuf":
         return f"array({as_text(values.tolist(), depth)})"
     return f"array of {'x'.join(map(str, values.shape))}, {of_array(values)}"
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]}...{text[-SHOWN // 2 :]}"
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN // 2]}...{text[-MAX_SHOWN // 2 :]}"

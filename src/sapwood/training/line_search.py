@@ -1,4 +1,4 @@
-"""How far a round goes along a tree that was grown: its leaf values are multiplied by a factor."""
+"""Step size of a tree: the factor of its leaf values before the learning rate."""
 
 from __future__ import annotations
 
@@ -12,43 +12,65 @@ from sapwood.trees.leaf_assignment import LeafAssignment
 from sapwood.trees.leaf_models import LeafModel
 
 if TYPE_CHECKING:
-    from sapwood.training.boosting import Rows
+    from sapwood.training.boosting import BoostingDataset
 
-LONGEST = 64.0  # factor of a line search: where the loss falls for ever, it must end somewhere
+MAX_FACTOR = 64.0  # for losses that decrease without bound
 
 
 class Step:
-    """Leaf values as they are: each is its leaf's own Newton step, times the learning rate."""
+    """Step size 1: each leaf value is the Newton step of the leaf."""
 
     def factor(
-        self, leaves: LeafModel, rows: Rows, raw: np.ndarray, outputs: slice, assignment: LeafAssignment, execution: Execution
+        self,
+        leaves: LeafModel,
+        train_set: BoostingDataset,
+        raw: np.ndarray,
+        outputs: slice,
+        assignment: LeafAssignment,
+        execution: Execution,
     ) -> float:
-        """Return what to multiply the leaves of a tree for these outputs by, before the learning rate; `raw` is where its gradients were
-        taken."""
+        """Return the step size of a tree.
+
+        Parameters
+        ----------
+        leaves : leaf values of the tree, before the learning rate
+        train_set : training set
+        raw : (n_outputs, n_rows) raw predictions at which the gradients were computed
+        outputs : outputs of the tree
+        assignment : leaf of each training row
+        execution : threads and partitions
+        """
         return 1.0
 
 
 class LineSearch(Step):
-    """Classic gradient boosting: the factor with the least loss of all training rows, found before the learning rate shrinks it.
+    """Line search of classic gradient boosting: the step size that minimizes the loss of all training rows, before the learning rate.
 
-    By Newton's method; slopes are exact sums, so neither threads nor the order of rows leave a trace. All outputs of a shared tree go as
-    far; how they bend together is left out of the curvature, which only decides how fast the factor is found.
+    The minimum is found by Newton's method. Derivatives are exact sums, so threads and the order of rows do not change the result. A tree
+    that is shared by several outputs has one step size; mixed second derivatives between outputs are left out of the curvature, which
+    affects only the speed of convergence.
     """
 
     def factor(
-        self, leaves: LeafModel, rows: Rows, raw: np.ndarray, outputs: slice, assignment: LeafAssignment, execution: Execution
+        self,
+        leaves: LeafModel,
+        train_set: BoostingDataset,
+        raw: np.ndarray,
+        outputs: slice,
+        assignment: LeafAssignment,
+        execution: Execution,
     ) -> float:
-        moves = np.zeros_like(raw)
-        leaves.add_to(moves[outputs], assignment, execution)
+        update = np.zeros_like(raw)  # (n_outputs, n_rows) float64
+        leaves.add_to(update[outputs], assignment, execution)
+        moved = update[outputs]
 
         def derivatives(factor: float) -> tuple[float, float]:
-            both = rows.loss.weighted_gradients(rows.y, raw + factor * moves, rows.weight, execution)
-            gradients, hessians = (part[outputs] for part in both)
-            along, bend = (gradients * moves[outputs]).ravel(), (hessians * moves[outputs] * moves[outputs]).ravel()
-            slope, curvature = execution.exact_sums([along, bend])
+            gradients, hessians = train_set.loss.weighted_gradients(train_set.y, raw + factor * update, train_set.weight, execution)
+            first, second = (gradients[outputs] * moved).ravel(), (hessians[outputs] * moved * moved).ravel()
+            slope, curvature = execution.exact_sums([first, second])
             return slope, curvature
 
-        return min(max(newton(derivatives, 1.0, low=0.0), 0.0), LONGEST)
+        return min(max(newton(derivatives, 1.0, low=0.0), 0.0), MAX_FACTOR)
 
 
 STEPS: dict[str, type[Step]] = {"newton": Step, "line_search": LineSearch}

@@ -1,4 +1,4 @@
-"""Boosting modes: at which predictions gradients are taken, and what becomes of a round's trees."""
+"""Boosting modes: plain boosting, random forest and DART."""
 
 from __future__ import annotations
 
@@ -17,75 +17,80 @@ from sapwood.trees.leaf_models import LeafModel
 from sapwood.trees.tree import Tree
 
 if TYPE_CHECKING:
-    from sapwood.training.boosting import Rows
+    from sapwood.training.boosting import BoostingDataset
     from sapwood.trees.grower import TreeConfig
 
 MASK = (1 << 64) - 1
 
 
 @dataclass
-class Training:
-    """State that a mode reads and changes: the model so far, and the raw predictions of training rows and evaluation sets."""
+class TrainingState:
+    """State that a mode reads and changes: the model, and the raw predictions of the training and evaluation sets."""
 
     model: Model
-    rows: list[Rows]  # the training rows first
+    datasets: list[BoostingDataset]  # the training set first
     seed: int
     execution: Execution
 
+    @property
+    def train_set(self) -> BoostingDataset:
+        return self.datasets[0]
+
     def add(self, tree: int, factor: float) -> None:
-        """Add a factor times a tree of the model to all raw predictions."""
-        for part in self.rows:
-            add_tree(part.pages, self.model.trees[tree], part.raw[self.model.outputs_of(tree)], self.execution, factor)
+        """Add a tree of the model, multiplied by a factor, to the raw predictions of all data sets."""
+        for dataset in self.datasets:
+            add_tree(dataset.pages, self.model.trees[tree], dataset.raw[self.model.outputs_of(tree)], self.execution, factor)
 
 
 class Mode:
-    """Plain boosting: gradients at the predictions of all trees so far.
+    """Plain boosting: gradients are computed at the predictions of all trees grown so far.
 
-    A mode's life: `begin`; each round `before_round`, which gives the raw predictions to take gradients at, `after_growth` of each tree,
-    and `after_round`; `finish`.
+    Call order: `begin` once; in each round `before_round`, `after_growth` for each tree, and `after_round`; `finish` once.
     """
 
-    def begin(self, training: Training) -> None:
-        self.training = training
+    def begin(self, state: TrainingState) -> None:
+        self.state = state
 
     def before_round(self, round_: int) -> tuple[np.ndarray, np.ndarray]:
-        """(n_outputs, n_rows) float64 each: the raw predictions at which splits are sought, and those at which leaves get their values."""
-        return self.training.rows[0].raw, self.training.rows[0].raw
+        """Return two (n_outputs, n_rows) float64 arrays: raw predictions at which the gradients for the splits are computed, and those for
+        the leaf values."""
+        return self.state.train_set.raw, self.state.train_set.raw
 
     def after_growth(self, tree: Tree, leaves: LeafAssignment, outputs: slice, config: TreeConfig) -> Tree:
-        """Replace a tree for some outputs before its leaves get their values; `leaves` has the leaf of each training row."""
+        """Return the tree to use instead of a grown one; called before leaf values are computed. `leaves` has the leaf of each training
+        row."""
         return tree
 
     def after_round(self, round_: int) -> None:
-        """The trees of the round are in the model and in the predictions."""
+        """Called when the trees of the round have been added to the model and to the raw predictions."""
 
     def finish(self) -> None:
-        """The best round is known."""
+        """Called once after the last round, when the best round is known."""
 
     def keep(self) -> dict[str, np.ndarray]:
-        """State that a checkpoint saves besides the model, after a round."""
+        """Return the state to store in a checkpoint besides the model, after a round."""
         return {}
 
     def restore(self, kept: Mapping[str, np.ndarray]) -> None:
-        """Take back what `keep` gave, after `begin`."""
+        """Restore the state that `keep` returned. Called after `begin`."""
 
 
 class Forest(Mode):
-    """A random forest: every tree takes its gradients at the base score. With steps of 1 / n_trees they add up to their mean."""
+    """Random forest: the gradients of every tree are computed at the base score. A learning rate of 1 / n_trees makes the sum a mean."""
 
-    def begin(self, training: Training) -> None:
-        super().begin(training)
-        self.base: np.ndarray = training.rows[0].constant(training.model)
+    def begin(self, state: TrainingState) -> None:
+        super().begin(state)
+        self.base: np.ndarray = state.train_set.base_raw(state.model)
 
     def before_round(self, round_: int) -> tuple[np.ndarray, np.ndarray]:
         return self.base, self.base
 
 
 class Dart(Mode):
-    """Dropout for trees (Vinayak and Gilad-Bachrach, 2015): each round leaves some of the trees out, fits what they explained anew, and
-    shrinks both so that the sum keeps its size: the new tree to 1 / (k + 1), the k old ones to k / (k + 1).
+    """DART, dropout for trees (Vinayak and Gilad-Bachrach, 2015).
 
-    Early stopping keeps the weights that the best round had.
+    Each round drops k trees at random and computes the gradients without them. Then the new tree is multiplied by 1 / (k + 1) and the
+    dropped trees by k / (k + 1), so that their sum keeps its scale. With early stopping, trees keep the factors of the best round.
     """
 
     drop_rate: float
@@ -95,19 +100,19 @@ class Dart(Mode):
     def __init__(self, drop_rate: float, skip_drop: float, max_drop: int | None) -> None:
         self.drop_rate, self.skip_drop, self.max_drop = drop_rate, skip_drop, max_drop
 
-    def begin(self, training: Training) -> None:
-        super().begin(training)
-        self.grown: list[LeafModel] = [tree.leaves for tree in training.model.trees]  # as they were grown
-        self.factors: list[list[tuple[int, float]]] = [[] for _ in self.grown]  # of each tree: the round, and what it was multiplied by
+    def begin(self, state: TrainingState) -> None:
+        super().begin(state)
+        self.grown: list[LeafModel] = [tree.leaves for tree in state.model.trees]  # unscaled
+        self.factors: list[list[tuple[int, float]]] = [[] for _ in self.grown]  # (round, factor) pairs of each tree
 
     def before_round(self, round_: int) -> tuple[np.ndarray, np.ndarray]:
         self.dropped: list[int] = [tree for r in self._draw(round_) for tree in self._trees(r)]
         for tree in self.dropped:
-            self.training.add(tree, -1.0)
+            self.state.add(tree, -1.0)
         return super().before_round(round_)
 
     def after_round(self, round_: int) -> None:
-        model = self.training.model
+        model = self.state.model
         new = list(self._trees(round_))
         self.grown += [model.trees[tree].leaves for tree in new]
         self.factors += [[] for _ in new]
@@ -115,14 +120,14 @@ class Dart(Mode):
         if k == 0:
             return
         for tree in new:
-            self.training.add(tree, 1 / (k + 1) - 1.0)
+            self.state.add(tree, 1 / (k + 1) - 1.0)
             self._scale(tree, round_, 1 / (k + 1))
         for tree in self.dropped:
             self._scale(tree, round_, k / (k + 1))
-            self.training.add(tree, 1.0)
+            self.state.add(tree, 1.0)
 
     def finish(self) -> None:
-        model = self.training.model
+        model = self.state.model
         last = model.n_rounds_used
         for tree, leaves, factors in zip(model.trees, self.grown, self.factors, strict=True):
             tree.leaves = leaves
@@ -132,38 +137,38 @@ class Dart(Mode):
         model.changed()
 
     def keep(self) -> dict[str, np.ndarray]:
-        return {f"grown_{name}": array for name, array in self.training.model.leaf_model.join(self.grown).items()}
+        return {f"grown_{name}": array for name, array in self.state.model.leaf_model.join(self.grown).items()}
 
     def restore(self, kept: Mapping[str, np.ndarray]) -> None:
-        """Drop and rescale the trees once more, as they were grown: predictions are the sum of all that, to the last bit."""
-        model = self.training.model
+        """Replay all drops and rescalings, since the raw predictions depend on their order to the last bit."""
+        model = self.state.model
         arrays = {name: kept[f"grown_{name}"] for name in model.leaf_model.dtypes}
         begin = np.cumsum([0] + [len(tree.feature) for tree in model.trees]).tolist()
         for tree, leaves in zip(model.trees, model.leaf_model.split(arrays, begin), strict=True):
             tree.leaves = leaves
-        for part in self.training.rows:
-            part.raw[:] = part.constant(model)
+        for dataset in self.state.datasets:
+            dataset.raw[:] = dataset.base_raw(model)
         self.grown, self.factors = [], []
         for round_ in range(model.n_rounds):
             self.before_round(round_)
             for tree_number in self._trees(round_):
-                self.training.add(tree_number, 1.0)
+                self.state.add(tree_number, 1.0)
             self.after_round(round_)
 
     def _trees(self, round_: int) -> range:
-        k = self.training.model.trees_per_round
+        k = self.state.model.trees_per_round
         return range(round_ * k, (round_ + 1) * k)
 
     def _scale(self, tree: int, round_: int, factor: float) -> None:
         self.factors[tree].append((round_, factor))
-        scaled = self.training.model.trees[tree]
+        scaled = self.state.model.trees[tree]
         scaled.leaves = scaled.leaves.scaled(factor)
 
     def _draw(self, round_: int) -> np.ndarray:
-        """The rounds to leave out."""
+        """Draw the rounds whose trees are dropped."""
         if round_ == 0:
             return np.empty(0, dtype=np.int64)
-        chances = kernels.hash_rows(round_ + 1, (self.training.seed + 0xD6E8FEB86659FD93 * (round_ + 1)) & MASK) / 2.0**32
+        chances = kernels.hash_rows(round_ + 1, (self.state.seed + 0xD6E8FEB86659FD93 * (round_ + 1)) & MASK) / 2.0**32
         if chances[round_] < self.skip_drop:
             return np.empty(0, dtype=np.int64)
         drawn = np.flatnonzero(chances[:round_] < self.drop_rate)

@@ -1,4 +1,4 @@
-"""New values for the leaves of an old model: the trees keep their splits, and learn again from other rows what to say."""
+"""Refit: new leaf values for the trees of a model. The splits stay as they are."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.runtime.execution import Execution
-from sapwood.training.boosting import Rows
-from sapwood.training.multi_output import Fit, TreePerOutput
+from sapwood.training.boosting import BoostingDataset
+from sapwood.training.multi_output import TreeFitter, TreePerOutput
 from sapwood.training.warm_start import WarmStart
 from sapwood.trees.binned_prediction import leaf_of_rows
 from sapwood.trees.gradients import FixedGradients
@@ -24,7 +24,7 @@ from sapwood.trees.tree import Tree
 
 @dataclass(frozen=True)
 class Refit(WarmStart):
-    """Training that starts without trees, and is given those of the model, one after the other."""
+    """Training that reuses the trees of a model, one after the other, in place of growing new ones."""
 
     decay: float = 0.9
     grows = False
@@ -35,20 +35,21 @@ class Refit(WarmStart):
 
     def strategy(self, strategy: TreePerOutput) -> TreePerOutput:
         assert self.model is not None
-        return OldTrees(strategy, self.model, self.decay)
+        return RefitTrees(strategy, self.model, self.decay)
 
-    def own_model(self, rows: Rows, loss: Loss, execution: Execution) -> Model:
+    def own_model(self, train_set: BoostingDataset, loss: Loss, execution: Execution) -> Model:
         assert self.model is not None
         model = self.model[:0]
         if self.decay < 1:
-            model.base_score = blend(model.base_score, loss.base_score_with_offset(rows.y, rows.weight, rows.offset, execution), self.decay)
+            base_score = loss.base_score_with_offset(train_set.y, train_set.weight, train_set.offset, execution)
+            model.base_score = blend(model.base_score, base_score, self.decay)
         return model
 
 
-class OldTrees(TreePerOutput):
-    """The trees of a model, their values drawn from the old ones to those that the rows of this fit would give them.
+class RefitTrees(TreePerOutput):
+    """Trees of a model with leaf values `decay * old + (1 - decay) * new`.
 
-    Another strategy works the new values out, with all its rules, as if it had just grown the tree.
+    `inner` is the strategy that computes the new values, with all its rules, as if it had just grown the tree.
     """
 
     inner: TreePerOutput
@@ -59,80 +60,85 @@ class OldTrees(TreePerOutput):
     def __init__(self, strategy: TreePerOutput, model: Model, decay: float) -> None:
         self.inner, self.model, self.decay, self.shared = strategy, model, decay, strategy.shared
 
-    def begin(self, fit: Fit) -> None:
-        super().begin(fit)
-        self.inner.begin(WithoutGrowing(**vars(fit), model=self.model))
+    def begin(self, fitter: TreeFitter) -> None:
+        super().begin(fitter)
+        self.inner.begin(TreeRefitter(**vars(fitter), model=self.model))
 
     def trees(self, split_raw: np.ndarray, leaf_raw: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
         for number, tree in enumerate(self.inner.trees(split_raw, leaf_raw, first, config), first):
-            leaves = self.fit.leaves
-            there = leaves.nodes[leaves.count > 0]  # a leaf that no row reaches keeps what it knows
-            tree.leaves = self.model.trees[number].leaves.blended(tree.leaves, self.decay, there)
+            leaves = self.fitter.leaves
+            reached = leaves.nodes[leaves.count > 0]  # a leaf without rows keeps its old value
+            tree.leaves = self.model.trees[number].leaves.blended(tree.leaves, self.decay, reached)
             yield tree
 
 
 class Replay(TreePerOutput):
-    """The trees of a model with leaf values of other rows, and then trees that are grown on these rows."""
+    """Trees of a model, refitted to other rows; then new trees, grown on these rows."""
 
-    old: OldTrees
+    old: RefitTrees
     new: TreePerOutput
     shared: int
 
     def __init__(self, strategy: TreePerOutput, model: Model) -> None:
-        self.old, self.new, self.n_old = OldTrees(copy.copy(strategy), model, decay=0.0), strategy, len(model.trees)
+        self.old, self.new, self.n_old = RefitTrees(copy.copy(strategy), model, decay=0.0), strategy, len(model.trees)
         self.shared = strategy.shared
 
-    def begin(self, fit: Fit) -> None:
-        self.old.begin(fit)
-        self.new.begin(fit)
+    def begin(self, fitter: TreeFitter) -> None:
+        self.old.begin(fitter)
+        self.new.begin(fitter)
 
     def trees(self, split_raw: np.ndarray, leaf_raw: np.ndarray, first: int, config: TreeConfig) -> Iterator[Tree]:
         return (self.old if first < self.n_old else self.new).trees(split_raw, leaf_raw, first, config)
 
 
 @dataclass
-class WithoutGrowing(Fit):
-    """Gives the next tree of a model where another would grow one; `leaves` tells where the rows are."""
+class TreeRefitter(TreeFitter):
+    """Returns the next tree of a model in place of growing one, and fills `leaves` with the leaf of each row."""
 
     model: Model
-    n_given: int = 0
+    n_used: int = 0
 
     def grow(self, gradients: FixedGradients, config: TreeConfig, key: int, round_: int, outputs: slice) -> Tree:
-        tree = replace(self.model.trees[self.n_given])
-        self.n_given += 1
-        at = np.flatnonzero(tree.feature < 0)
-        of_row = leaf_of_rows(self.rows.pages, tree, at, self.execution)
-        own = np.bincount(of_row if gradients.rows is None else of_row[gradients.rows], minlength=len(at))
+        tree = replace(self.model.trees[self.n_used])
+        self.n_used += 1
+        leaf_nodes = np.flatnonzero(tree.feature < 0)
+        of_row = leaf_of_rows(self.train_set.pages, tree, leaf_nodes, self.execution)
+        own = np.bincount(of_row if gradients.rows is None else of_row[gradients.rows], minlength=len(leaf_nodes))
         count = self.execution.sum(own)
-        leaves, free = self.leaves, np.full(len(at), np.inf)
-        leaves.reset(at, count, Limits(-free, free, np.zeros(len(at))))
+        leaves, unlimited = self.leaves, np.full(len(leaf_nodes), np.inf)
+        leaves.reset(leaf_nodes, count, Limits(-unlimited, unlimited, np.zeros(len(leaf_nodes))))
         leaves.of_row[:] = of_row
         gradient, hessian = self.leaf_sums([gradients])
         sums = gradient[:, 0], hessian[:, 0], count
         left, frontier = np.where(tree.feature < 0, -1, tree.left), config.frontier(config.max_leaves)
-        leaves.groups = frontier.group_leaves(left, tree.right, at, sums, lambda sums: config.rules.allows_leaves(sums, gradients.scale))
+        leaves.groups = frontier.group_leaves(
+            left, tree.right, leaf_nodes, sums, lambda sums: config.rules.allows_leaves(sums, gradients.scale)
+        )
         if config.rules.monotonic is not None or config.rules.path_smooth:
-            leaves.limits = limits_of(tree, at, sums, gradients, config.rules)
-        tree.leaves = tree.leaves.with_steps(at, self.steps([gradients], config.rules)[:, 0] * config.learning_rate)
+            leaves.limits = leaf_limits(tree, leaf_nodes, sums, gradients, config.rules)
+        tree.leaves = tree.leaves.with_steps(leaf_nodes, self.newton_steps([gradients], config.rules)[:, 0] * config.learning_rate)
         return tree
 
 
-def limits_of(
-    tree: Tree, at: np.ndarray, sums: tuple[np.ndarray, np.ndarray, np.ndarray], gradients: FixedGradients, rules: Rules
+def leaf_limits(
+    tree: Tree, leaf_nodes: np.ndarray, sums: tuple[np.ndarray, np.ndarray, np.ndarray], gradients: FixedGradients, rules: Rules
 ) -> Limits:
-    """Limits of the values of leaves with these sums, from the root down: where a feature is monotonic, the children of a split stay on
-    either side of the middle of their values."""
+    """Return the limits of leaf values from monotonic constraints and path smoothing, computed from the root down.
+
+    `sums` are the gradient, hessian and row count of each leaf. At a split on a monotonic feature, the midpoint of the children's values
+    separates the values below the two children.
+    """
     n, inner = len(tree.feature), np.flatnonzero(tree.feature >= 0)
-    whole = [np.zeros(n, dtype=np.int64) for _ in sums]
-    for all_, part in zip(whole, sums, strict=True):
-        all_[at] = part
+    node_sums = [np.zeros(n, dtype=np.int64) for _ in sums]
+    for of_nodes, of_leaves in zip(node_sums, sums, strict=True):
+        of_nodes[leaf_nodes] = of_leaves
         for node in inner[::-1]:  # children come after their parents
-            all_[node] = all_[tree.left[node]] + all_[tree.right[node]]
+            of_nodes[node] = of_nodes[tree.left[node]] + of_nodes[tree.right[node]]
     lower, upper, anchor, value = np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n), np.zeros(n)
 
     def values(nodes: list[int]) -> np.ndarray:
-        of_nodes = Limits(lower[nodes], upper[nodes], anchor[nodes])
-        return rules.leaf_steps((whole[0][nodes], whole[1][nodes], whole[2][nodes]), gradients, of_nodes)
+        limits = Limits(lower[nodes], upper[nodes], anchor[nodes])
+        return rules.leaf_steps((node_sums[0][nodes], node_sums[1][nodes], node_sums[2][nodes]), gradients, limits)
 
     value[[0]] = values([0])
     for node in inner:
@@ -144,4 +150,4 @@ def limits_of(
             low, high = children[::direction]
             upper[low] = lower[high] = min(max(value[children].sum() / 2, lower[node]), upper[node])
             value[low], value[high] = min(value[low], upper[low]), max(value[high], lower[high])
-    return Limits(lower[at], upper[at], anchor[at])
+    return Limits(lower[leaf_nodes], upper[leaf_nodes], anchor[leaf_nodes])

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood.data.container import DAMAGE
-from sapwood.estimators.saving import CLASSES, DEEPEST, SavedEstimator, read_parts, read_unfitted, unfitted_data
+from sapwood.estimators.saving import CLASSES, MAX_DEPTH, SavedEstimator, read_parts, read_unfitted, unfitted_data
 from sapwood.estimators.values import NotData, Unsaved, array_from_data, describe, from_data, to_data
 from sapwood.model import Model, ModelFormatError, disk, file
 
@@ -69,8 +69,8 @@ class SavedWrapper:
         check_is_fitted(self)
         estimators, arrays, fitted = self._fitted_parts()
         own = wrapper_data(self)
-        if depth >= DEEPEST:
-            raise ValueError(f"more than {DEEPEST} nested estimators cannot be saved")
+        if depth >= MAX_DEPTH:
+            raise ValueError(f"more than {MAX_DEPTH} nested estimators cannot be saved")
         for number, estimator in enumerate(estimators):
             bare = estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
             foreign = _foreign(bare)
@@ -118,8 +118,8 @@ def read_wrapper(arrays: dict[str, np.ndarray], about: dict[str, Any], classes: 
     try:
         if not isinstance(data, dict) or not isinstance(data.get("fitted"), dict):
             raise ValueError("the entry 'wrapper' is incomplete")
-        if depth >= DEEPEST:
-            raise ValueError(f"more than {DEEPEST} estimators are nested")
+        if depth >= MAX_DEPTH:
+            raise ValueError(f"more than {MAX_DEPTH} estimators are nested")
         estimators: list[Any] = []
         while (own := learned.pop(f"estimator_{len(estimators)}", None)) is not None:
             if own.dtype != np.uint8 or own.ndim != 1:
@@ -149,7 +149,7 @@ def _read_unfitted(data: Any, classes: dict[str, Any], estimators: list[Any], de
     name, given = data.get("class"), data.get("parameters")
     if not isinstance(name, str) or name not in classes:
         raise ValueError(f"the class {name!r} is unknown, or not the expected class")
-    if not isinstance(given, dict) or depth > DEEPEST:
+    if not isinstance(given, dict) or depth > MAX_DEPTH:
         raise ValueError("the parameters are missing")
     cls = classes[name]
     values = {key: _read_parameter(key, own, estimators, depth) for key, own in given.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,14 +17,14 @@ from sapwood.estimators.fit_data import FitData
 from sapwood.model import Model
 from sapwood.params.plan import FitPlan
 from sapwood.runtime.execution import Execution
-from sapwood.training.boosting import Rows, TrainingPlan, train
+from sapwood.training.boosting import BoostingDataset, TrainingPlan, train
 from sapwood.training.checkpoint import CheckpointWriter
 from sapwood.training.warm_start import WarmStart
 
 
 @dataclass(frozen=True)
 class Trained:
-    """Trained model, and its scores: set -> metric -> before the first round and after each round."""
+    """Trained model, and its scores: data set -> metric -> score before the first round and after each round."""
 
     model: Model
     measures: Mapping[str, Sequence[Measure]]
@@ -36,17 +37,17 @@ class Trainer:
 
     Attributes
     ----------
-    sets : rows of the fit
+    data : data of the fit
     plan : parameters of the fit
-    start : model that the fit continues, if any
+    start : warm start of the fit
     encoded : encoding, fitted to the training rows
-    build : function of a table and a selection of its rows that bins them
-    measures : function of a model and the names of evaluation sets that returns the metrics of each set
-    callbacks : function of a model that returns the callbacks of a training run
-    open_checkpoint : function of the metrics that opens the checkpoint of the fit
+    build : function (table, rows) that bins selected rows of a table
+    measures : function (model, names of evaluation sets) that returns the metrics of each data set
+    callbacks : function (model) that returns the callbacks of a training run
+    open_checkpoint : function (measures) that opens the checkpoint of the fit
     """
 
-    sets: FitData
+    data: FitData
     plan: FitPlan
     start: WarmStart
     encoded: FittedEncoding
@@ -56,44 +57,45 @@ class Trainer:
     open_checkpoint: Callable[[dict[str, list[Measure]]], CheckpointWriter]
     execution: Execution
 
-    def binned(self, data: Dataset) -> Rows:
+    def binned(self, dataset: Dataset) -> BoostingDataset:
         """Bin the rows of a data set."""
         encoded = self.encoded
-        table = encoded.features if data.table is self.sets.train.table else encoded.encoding.apply(data.table)
-        return Rows.of(data.binned(self.build(table, data.rows), self.execution))
+        table = encoded.features if dataset.table is self.data.train.table else encoded.encoding.apply(dataset.table)
+        return BoostingDataset.of(dataset.binned(self.build(table, dataset.rows), self.execution))
 
-    def select(self, rows: Rows, data: Dataset) -> Rows:
-        """Rows of a selection of the training rows, from the binned training rows."""
-        assert isinstance(rows.pages, Pages)
-        assert data.rows is not None
-        whole = self.sets.train.rows
-        positions = data.rows if whole is None else np.searchsorted(whole, data.rows)
-        return Rows.of(data.binned(rows.pages.take(positions), self.execution))
+    def select(self, train_set: BoostingDataset, selection: Dataset) -> BoostingDataset:
+        """Return a selection of the rows of the binned training set."""
+        assert isinstance(train_set.pages, Pages)
+        assert selection.rows is not None
+        train_rows = self.data.train.rows
+        positions = selection.rows if train_rows is None else np.searchsorted(train_rows, selection.rows)
+        return BoostingDataset.of(selection.binned(train_set.pages.take(positions), self.execution))
 
-    def training(self, rows: Rows, seed: int | None = None) -> TrainingPlan:
-        """Plan of a training run."""
-        return self.plan.training(self.encoded.encoding, rows, self.sets.seed if seed is None else seed, self.execution)
+    def training(self, train_set: BoostingDataset, seed: int | None = None) -> TrainingPlan:
+        """Return the plan of a training run."""
+        return self.plan.training(self.encoded.encoding, train_set, self.data.seed if seed is None else seed, self.execution)
 
-    def first_model(self, rows: Rows, training: TrainingPlan) -> Model:
-        """Model that a training run starts from."""
-        model = self.start.own_model(rows, self.sets.loss, self.execution)
+    def first_model(self, train_set: BoostingDataset, training: TrainingPlan) -> Model:
+        """Return the model that a training run extends: that of the warm start, or a new one."""
+        model = self.start.own_model(train_set, self.data.loss, self.execution)
         if model is not None:
             return model
-        base_score = self.sets.targets.base_score(rows, self.sets.loss, self.execution)
-        return training.first_model(rows, base_score, schema=self.sets.schema, encoding=self.encoded.encoding)
+        base_score = self.data.targets.base_score(train_set, self.data.loss, self.execution)
+        return training.first_model(train_set, base_score, schema=self.data.schema, encoding=self.encoded.encoding)
 
-    def train(self, rows: Rows, eval_sets: Mapping[str, Rows], training: TrainingPlan) -> Trained:
+    def train(self, train_set: BoostingDataset, eval_sets: Mapping[str, BoostingDataset], training: TrainingPlan) -> Trained:
         """Train a model with the scores, the callbacks and the checkpoint of the fit."""
-        model = self.first_model(rows, training)
+        model = self.first_model(train_set, training)
         measures = self.measures(model, list(eval_sets))
         scores = Scores(measures, self.start.scores)
         callbacks = [scores, *self.callbacks(model)]
-        model = train(rows, eval_sets, model, training, self.execution, callbacks, self.open_checkpoint(measures))
+        model = train(train_set, eval_sets, model, training, self.execution, callbacks, self.open_checkpoint(measures))
         return Trained(model, measures, scores.values)
 
 
-class Procedure:
-    """How the model of a fit comes about: by one training run, or by several whose results are combined."""
+class Procedure(ABC):
+    """Base class of training procedures."""
 
+    @abstractmethod
     def run(self, trainer: Trainer) -> Trained:
-        raise TypeError(f"{type(self).__name__} does not train a model")
+        """Train the model of a fit."""

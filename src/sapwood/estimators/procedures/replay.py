@@ -11,20 +11,21 @@ from sapwood.training.refit import Replay
 class Replayed(Procedure):
     """Early stopping on held-out rows, then a replay on all rows.
 
-    The replay keeps the splits of the rounds up to the best one and computes their leaf values again from all rows. It grows further rounds
-    on all rows, so that the number of rounds increases in proportion to the number of rows.
+    The replay keeps the splits of the rounds up to the best one and refits their leaf values to all rows. Then it grows further rounds on
+    all rows: the number of rounds increases in proportion to the number of rows.
     """
 
     def run(self, trainer: Trainer) -> Trained:
-        sets, execution = trainer.sets, trainer.execution
-        whole = trainer.binned(sets.train)
-        (some, held_out) = sets.splits[0]
-        rows = trainer.select(whole, some)
-        eval_sets = {VALIDATION: trainer.select(whole, held_out)} | {name: trainer.binned(data) for name, data in sets.eval_sets.items()}
-        first = trainer.train(rows, eval_sets, trainer.training(rows))
-        del rows, eval_sets
+        data, execution = trainer.data, trainer.execution
+        all_rows = trainer.binned(data.train)
+        ((kept, held_out),) = data.splits
+        train_set = trainer.select(all_rows, kept)
+        eval_sets = {VALIDATION: trainer.select(all_rows, held_out)}
+        eval_sets |= {name: trainer.binned(eval_set) for name, eval_set in data.eval_sets.items()}
+        first = trainer.train(train_set, eval_sets, trainer.training(train_set))
+        del train_set, eval_sets
         best = first.model[: first.model.n_rounds_used]
-        n_rounds = round(best.n_rounds * execution.total(sets.train.n_rows) / execution.total(some.n_rows))
-        training = trainer.training(whole)
+        n_rounds = round(best.n_rounds * execution.total(data.train.n_rows) / execution.total(kept.n_rows))
+        training = trainer.training(all_rows)
         training = replace(training, n_rounds=n_rounds, strategy=Replay(training.strategy, best))
-        return replace(first, model=train(whole, {}, trainer.first_model(whole, training), training, execution))
+        return replace(first, model=train(all_rows, {}, trainer.first_model(all_rows, training), training, execution))

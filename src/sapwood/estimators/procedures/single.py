@@ -4,9 +4,9 @@ from sapwood.estimators.procedures.base import Procedure, Trained, Trainer
 
 
 class Single(Procedure):
-    """One training run. Rows held out for early stopping are not used for anything else."""
+    """One training run. Rows held out for early stopping are not trained on."""
 
     def run(self, trainer: Trainer) -> Trained:
-        sets = trainer.sets
-        rows = trainer.binned(sets.train)
-        return trainer.train(rows, {name: trainer.binned(data) for name, data in sets.eval_sets.items()}, trainer.training(rows))
+        train_set = trainer.binned(trainer.data.train)
+        eval_sets = {name: trainer.binned(eval_set) for name, eval_set in trainer.data.eval_sets.items()}
+        return trainer.train(train_set, eval_sets, trainer.training(train_set))

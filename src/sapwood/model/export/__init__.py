@@ -1,4 +1,4 @@
-"""A model in other forms: plain C, and the formats of other libraries. One file a format; `EXPORTERS` is the table of them."""
+"""Export of models to C and to the formats of other libraries. One file per format; `EXPORTERS` lists them."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ __all__ = ["EXPORTERS", "ExportError", "Exporter", "export"]
 
 
 def export(model: Model, format: str, path: str | os.PathLike[str] | None, classes: Sequence[Any] | None, options: dict[str, Any]) -> Any:
-    """The model in a format; written to a file, too, where a path is given. `classes` are the labels of a classifier."""
+    """Return the model in a format, and write it to a file if a path is given. `classes` are the labels of a classifier."""
     if format not in EXPORTERS:
         raise ValueError(f"format={format!r} is unknown; choose from {', '.join(EXPORTERS)}")
     exporter = EXPORTERS[format](Forest(model), classes, **options)
-    if exporter.forest.absent and not exporter.knows_absent:
-        raise exporter.refuse(f"missing={exporter.forest.absent}", "use 'c' or 'onnx', or fit on a table that has NaN there")
-    for part in [] if exporter.knows_calendar else exporter.forest.calendar_parts.values():
+    if exporter.forest.absent and not exporter.supports_absent:
+        raise exporter.error(f"missing={exporter.forest.absent}", "use 'c' or 'onnx', or replace these values by NaN before the fit")
+    for part in [] if exporter.supports_calendar else exporter.forest.calendar_parts.values():
         name = exporter.forest.column_names[part.column]
-        instead = "use 'c' or 'onnx', or fit without datetime_features, on columns that hold the parts"
-        raise exporter.refuse(f"calendar parts of datetimes (of {name})", instead)
-    made = exporter.make()
+        remedy = "use 'c' or 'onnx', or compute the parts before the fit and leave datetime_features out"
+        raise exporter.error(f"calendar parts of datetimes (of {name})", remedy)
+    exported = exporter.make()
     if path is not None:
-        disk.write(path, exporter.to_bytes(made))
-    return made
+        disk.write(path, exporter.to_bytes(exported))
+    return exported

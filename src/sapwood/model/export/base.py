@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -14,71 +15,72 @@ from sapwood.model.export.forest import Forest
 from sapwood.trees.column_tree import ColumnTree
 from sapwood.trees.tree import Tree
 
-STILL_ZONES = ("UTC", "Etc/UTC", "GMT", "Etc/GMT")
+UTC_ZONES = ("UTC", "Etc/UTC", "GMT", "Etc/GMT")
 
 
 class ExportError(ValueError):
-    """The model has something that the format cannot say."""
+    """Raised if a format does not support a feature of the model."""
 
 
-class Exporter:
-    """A format.
+class Exporter(ABC):
+    """Base class of export formats.
 
-    The life of such an object: it is made for one model; `make` gives what the format is in Python (a text, a dict, an object of the
-    library whose format it is); `to_bytes` gives the content of a file.
+    `make` returns the exported model as a Python object: a string, a dict, or an object of another library. `to_bytes` returns the content
+    of a file.
 
     Parameters
     ----------
-    forest : the trees that predict
-    classes : the labels of a classifier; None for anything else
+    forest : trees that prediction uses
+    classes : labels of a classifier; None for other models
     """
 
     forest: Forest
     classes: Sequence[Any] | None
     name: ClassVar[str]
-    knows_absent: ClassVar[bool] = False  # whether values that mean missing are found in what is exported
-    knows_calendar: ClassVar[bool] = False  # whether it finds the parts of datetimes
+    supports_absent: ClassVar[bool] = False  # whether the exported model treats the values of the parameter `missing` as missing
+    supports_calendar: ClassVar[bool] = False  # whether the exported model computes calendar parts of datetimes
 
     def __init__(self, forest: Forest, classes: Sequence[Any] | None = None) -> None:
         self.forest, self.classes = forest, classes
 
+    @abstractmethod
     def make(self) -> Any:
-        raise TypeError(f"{type(self).__name__} does not say what it makes")
+        """Return the exported model."""
 
-    def to_bytes(self, made: Any) -> bytes:
-        """Return the content of a file: of a text, its UTF-8."""
-        return str(made).encode()
+    def to_bytes(self, exported: Any) -> bytes:
+        """Return the content of a file with the exported model."""
+        return str(exported).encode()
 
-    def refuse(self, what: str, instead: str) -> ExportError:
-        """The error to raise where the format cannot say something."""
-        return ExportError(f"format={self.name!r} cannot express {what}: {instead}")
+    def error(self, what: str, remedy: str) -> ExportError:
+        """Return the error for a feature that the format does not support."""
+        return ExportError(f"format={self.name!r} does not support {what}: {remedy}")
 
     def leaf_values(self, tree: Tree | ColumnTree) -> np.ndarray:
-        """Return (n_nodes, n_outputs of the tree) float64: the values of the leaves, for formats whose leaves are numbers."""
+        """Return the (n_nodes, n_outputs of the tree) float64 values of constant leaves. Raise an ExportError for other leaf models."""
         values = tree.leaves.constant_values()
         if values is None:
-            raise self.refuse(f"{tree.leaves.name} leaves", "its leaves are constants")
+            raise self.error(f"{tree.leaves.name} leaves", "only constant leaves can be exported")
         return values
 
-    def refuse_combinations(self) -> None:
-        """For formats that know columns only."""
+    def check_no_combinations(self) -> None:
+        """Raise an ExportError if trees use features that combine several columns."""
         if self.forest.combinations:
             columns = self.forest.model.encoding.columns_of(self.forest.combinations[0])
             names = ", ".join(self.forest.column_names[c] for c in columns)
-            raise self.refuse(f"means of combined categories (of {names})", "use 'c' or 'onnx', or fit with max_combination=1")
+            raise self.error(f"combined categories (of {names})", "use 'c' or 'onnx', or fit with max_combination=1")
 
-    def clock_ahead(self, column: int) -> int:
-        """Microseconds that the clock of a datetime is ahead of UTC, always."""
+    def utc_offset(self, column: int) -> int:
+        """Return the offset of a datetime column from UTC in microseconds. Raise an ExportError if it varies."""
         zone = self.forest.schema.kind(column).zone
-        if zone is None or zone in STILL_ZONES:
+        if zone is None or zone in UTC_ZONES:
             return 0
         if not FIXED_ZONE.fullmatch(zone):
             name = self.forest.column_names[column]
-            raise self.refuse(f"calendar parts of {name!r} on the clocks of {zone}", "convert the column to UTC before the fit")
+            raise self.error(f"calendar parts of {name!r} in the time zone {zone}", "convert the column to UTC before the fit")
         return int(offsets(np.zeros(1, dtype=np.int64), zone)[0])
 
     def library(self, module: str) -> Any:
-        """A library that is needed for this format only."""
+        """Import a library that only this format needs."""
         try:
             return importlib.import_module(module)
         except ImportError as error:

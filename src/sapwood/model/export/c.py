@@ -1,4 +1,4 @@
-"""Plain C: one source that needs nothing but a C99 compiler."""
+"""Export to C: one source file that needs only a C99 compiler."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ PER_LINE = 6
 
 
 class CSource(Exporter):
-    """The source as a text.
+    """C source as a string.
 
     Parameters
     ----------
-    name : what its functions' names begin with
+    name : prefix of the function names
     """
 
     name = "c"
-    knows_absent = knows_calendar = True
+    supports_absent = supports_calendar = True
 
     def __init__(self, forest: Forest, classes: Sequence[Any] | None = None, name: str = "sapwood") -> None:
         super().__init__(forest, classes)
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
-            raise ValueError(f"name={name!r} must be an identifier of C: what names of functions begin with")
+            raise ValueError(f"name={name!r} must be a C identifier: it is the prefix of function names")
         self.prefix = name
         self.lookups: dict[int, Lookup] = dict(sorted(forest.model.encoding.lookups.items())) if forest.trees else {}
 
@@ -108,7 +108,7 @@ class CSource(Exporter):
         found = self.forest.calendar_parts
         if not found:
             return ""
-        rows = [f"{{{f}, {own.column}, {CALENDAR_PARTS.index(own.part)}, {self.clock_ahead(own.column)}}}" for f, own in found.items()]
+        rows = [f"{{{f}, {own.column}, {CALENDAR_PARTS.index(own.part)}, {self.utc_offset(own.column)}}}" for f, own in found.items()]
         return CALENDAR + _table("CalendarPart", "parts", rows, 4)
 
     def _trees(self) -> str:
@@ -137,7 +137,7 @@ class CSource(Exporter):
         if forest.shared:
             add = f"for (k = 0; k < {forest.n_outputs}; ++k) out[k] += leaf_values[node->left + k];"
         features = FEATURES.format(n_features=forest.model.n_features, n_columns=forest.n_columns)
-        if forest.absent:  # codes of categories are no numbers: what is looked up comes later, from x
+        if forest.absent:  # codes of categories are not affected: they are looked up in x afterwards
             parts.append(_table("double", "absent", map(_number, forest.absent)))
             features += ABSENT.format(n=len(forest.absent), n_columns=forest.n_columns)
         if self.lookups:
@@ -162,7 +162,7 @@ class CSource(Exporter):
         return f"\nconst char *const {self.prefix}_classes[] = {{{labels}}};\n{code}"
 
     def _categories(self) -> tuple[list[tuple[int, Kind]], list[tuple[int, Kind]]]:
-        """The columns whose levels are texts, and those where they are numbers."""
+        """Return the categorical columns whose levels are strings, and those whose levels are numbers."""
         kinds = [(c, self.forest.schema.kind(c)) for c in self.forest.schema.categories]
         kinds = [(c, kind) for c, kind in kinds if kind.levels]
         text = [(c, kind) for c, kind in kinds if isinstance(kind.levels[0], str) or isinstance(kind.levels[-1], str)]
@@ -187,7 +187,7 @@ class CSource(Exporter):
 
 
 def _whole(lookup: Lookup) -> tuple[list[int], list[float]]:
-    """Keys and values, at least one of each: C has no empty tables."""
+    """Return the keys and values of a lookup, at least one of each: C has no empty arrays."""
     return (lookup.keys.tolist(), lookup.values.tolist()) if len(lookup.keys) else ([0], [0.0])
 
 
@@ -198,7 +198,7 @@ def _table(type_: str, name: str, values: Iterable[str], per_line: int = PER_LIN
 
 
 def _number(x: float) -> str:
-    """Exact."""
+    """Return a number as an exact C literal."""
     if math.isnan(x):
         return "NAN"
     if math.isinf(x):
@@ -207,8 +207,8 @@ def _number(x: float) -> str:
 
 
 def _text(text: str, what: str) -> str:
-    """A literal of C: UTF-8, with octal escapes for what is not plain ASCII."""
+    """Return a string as a C literal: UTF-8, with octal escapes for bytes that are not ASCII."""
     if "\0" in text:
-        raise ExportError(f"format='c' cannot express {what} {json.dumps(text)}: texts of C end at a zero byte")
+        raise ExportError(f"format='c' does not support {what} {json.dumps(text)}: C strings end at a zero byte")
     plain = (chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?' else f"\\{byte:03o}" for byte in text.encode())
     return '"' + "".join(plain) + '"'

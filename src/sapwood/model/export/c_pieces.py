@@ -1,4 +1,4 @@
-"""The C that does not depend on a model, and the frames of what does."""
+"""Templates of the exported C source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HEAD = """\
 """
 
 WALK = """
-/* A node of a tree: x <= threshold goes left; of a category, the members of a set. A leaf has feature -1; its values begin at `left`. */
+/* A node: x <= threshold, or a level in the set, goes left. A leaf has feature -1; its values begin at `left`. */
 typedef struct {{
   double threshold;
   int feature, left, right, set;
@@ -34,7 +34,7 @@ static int goes_left(const Node *node, double x) {{
 MEMBER = "  if (node->set >= 0) return (int)(sets[node->set * 8 + ((int)x >> 5)] >> ((int)x & 31)) & 1;\n"
 
 LOOK_UP = """
-/* What is looked up for combinations of levels. */
+/* Values of encoded categories by combination of levels. */
 typedef struct {
   int feature, n_columns, n_keys;
   const int *columns, *n_levels;
@@ -60,7 +60,7 @@ static double look_up(const Lookup *own, const double *x) {
 """
 
 CALENDAR = """
-/* Parts of a datetime: a column in microseconds since 1970, `ahead` more on its clock. */
+/* Calendar parts of a datetime in microseconds since 1970; `ahead` is the offset from UTC. */
 typedef struct {
   int feature, column, part;
   int64_t ahead;
@@ -68,7 +68,7 @@ typedef struct {
 
 static int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 
-/* The year and month of a number of days since 1970, and the day of the month. */
+/* Year, month and day of a number of days since 1970. */
 static int64_t civil(int64_t days, int *month, int *day) {
   const int64_t z = days + 719468, era = floor_div(z, 146097), of_era = z - era * 146097;
   const int64_t year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
@@ -78,7 +78,7 @@ static int64_t civil(int64_t days, int *month, int *day) {
   return year + era * 400 + (*month <= 2);
 }
 
-/* The days since 1970 when a year begins. */
+/* First day of a year, in days since 1970. */
 static int64_t begin_of(int64_t year) {
   const int64_t era = floor_div(year - 1, 400), of_era = year - 1 - era * 400;
   return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + 306 - 719468;
@@ -93,7 +93,7 @@ static double part_of(const CalendarPart *own, double moment) {
   days = floor_div(wall, us), time = wall - days * us;
   weekday = days + 3 - 7 * floor_div(days + 3, 7);
   year = civil(days, &month, &day);
-  thursday = days - weekday + 3; /* a week belongs to its year */
+  thursday = days - weekday + 3; /* an ISO week belongs to the year of its Thursday */
   switch (own->part) {
     case 0: return (double)year;
     case 1: return (month + 2) / 3;
@@ -212,7 +212,7 @@ int {name}_class(const double *x) {{
 """
 
 LEVELS = """
-/* The levels of categories: for columns from first to last, in ascending order, and the codes they have. */
+/* Levels of categorical columns, sorted by column and level, with their codes. */
 typedef struct {{
   {type} level;
   int column, code;

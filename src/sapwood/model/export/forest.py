@@ -1,4 +1,4 @@
-"""The trees that a model predicts with, as formats need them."""
+"""The trees of a model in the form that exporters use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Forest:
-    """The trees of the rounds that predict, and what surrounds them."""
+    """Trees of the rounds that prediction uses, with columns, link and base score."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -31,9 +31,8 @@ class Forest:
         self.link: str = model.link
         self.shared: int = model.shared
         self.schema: Schema = model.schema
-        self.absent: list[float] = sorted(
-            float(value) for value in model.schema.missing_values if not isinstance(value, str)
-        )  # they mean missing, too
+        # numbers of the parameter `missing`
+        self.absent: list[float] = sorted(float(value) for value in model.schema.missing_values if not isinstance(value, str))
 
     @property
     def column_names(self) -> list[str]:
@@ -46,26 +45,26 @@ class Forest:
 
     @property
     def combinations(self) -> list[int]:
-        """Features that trees use and that are made of several columns."""
+        """Features used by trees that combine several columns."""
         return sorted(f for f, lookup in self.model.encoding.lookups.items() if f in self._used and len(lookup.columns) > 1)
 
     @property
     def calendar_parts(self) -> dict[int, CalendarPart]:
-        """Features that trees use and that are parts of datetimes."""
+        """Features used by trees that are calendar parts of datetimes."""
         return {f: part for f, part in sorted(self.model.encoding.parts.items()) if f in self._used}
 
     @cached_property
     def column_trees(self) -> list[ColumnTree]:
-        """The trees by columns; not where they use combinations, or parts of datetimes.
+        """Trees that split on columns instead of features. There must be no combinations and no calendar parts.
 
-        A number that is looked up for a category (its mean target, or count) splits the levels in two, as a set does.
+        A threshold on an encoded category (target mean or count) becomes a set of levels.
         """
         assert not self.combinations and not self.calendar_parts
         return [self._by_columns(tree) for tree in self.trees]
 
     @cached_property
     def _looked_up(self) -> dict[int, np.ndarray]:
-        """By feature: (1 + n_levels,), its values for a level that is missing, and for each level."""
+        """Values by feature, (1 + n_levels,): for a missing level, and for each level."""
         lookups = {f: own for f, own in self.model.encoding.lookups.items() if len(own.columns) == 1}
         return {f: own.read([np.arange(-1, own.n_levels[0])]) for f, own in lookups.items()}
 
@@ -90,10 +89,11 @@ class Forest:
         )
 
     def single_output(self, base_score: bool) -> Iterator[tuple[int, ColumnTree]]:
-        """(output, tree) of one output each, outputs in turn: a tree that outputs share comes once for each. There is at least one for
-        each output.
+        """Yield (output, tree) pairs with one output each, outputs in turn. A shared tree is yielded once per output. There is at least one
+        tree per output.
 
-        With `base_score` that is in the leaves of an output's first tree, in whose place it is added in prediction, too: the same bits.
+        With `base_score`, the base score is added to the leaves of the first tree of each output. Prediction adds in the same order, so the
+        sums are the same to the last bit.
         """
         if not self.trees:
             for k in range(self.n_outputs):
@@ -108,5 +108,5 @@ class Forest:
                 yield k, replace(tree, leaves=leaves)
 
     def n_levels(self, column: int) -> int:
-        """Of a category; 0 for others."""
+        """Return the number of levels of a categorical column; 0 for other columns."""
         return len(self.schema.kind(column).levels)

@@ -1,4 +1,4 @@
-"""LightGBM's text format."""
+"""Export to LightGBM's text format."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ CATEGORICAL, DEFAULT_LEFT, MISSING_IS_NAN = 1, 2, 2 << 2  # bits of a decision's
 
 
 class LightGbm(Exporter):
-    """The text of a model file, for `lightgbm.Booster(model_str=...)` and whatever else reads it.
+    """Text of a LightGBM model file, for `lightgbm.Booster(model_str=...)`.
 
-    The base score is in the leaves of the first trees. Columns that are categories are read as codes: from a pandas frame LightGBM makes
-    them of the levels itself; in an array they are positions in the model's levels (`model_.schema`), NaN for one that is not known.
+    The base score is added to the leaves of the first trees. LightGBM reads categorical columns of a pandas frame by their levels. In an
+    array, they must be codes: positions in the levels of the model (`model_.schema`), NaN for unseen levels.
 
     Parameters
     ----------
-    raw : whether to leave the link away: raw predictions
+    raw : whether to export raw predictions, without the link
     """
 
     name = "lightgbm"
@@ -35,7 +35,7 @@ class LightGbm(Exporter):
         self.raw = raw
 
     def make(self) -> str:
-        self.refuse_combinations()
+        self.check_no_combinations()
         forest, n = self.forest, self.forest.n_outputs
         objective = None if self.raw else self._objective()
         trees = [
@@ -67,17 +67,17 @@ class LightGbm(Exporter):
         return "\n".join(lines)
 
     def _objective(self) -> str | None:
-        """LightGBM objective with the same link; None for raw predictions."""
+        """Return the LightGBM objective with the same link; None for raw predictions."""
         link, n = self.forest.link, self.forest.n_outputs
         if n == 1:
             plain = "lambdarank" if self.forest.model.loss in RANKING else "regression"
             return {"identity": plain, "log": "poisson", "logit": "binary sigmoid:1"}[link]
         if link in ("sorted", "log"):
-            raise self.refuse(f"the link {link!r} of several outputs", "raw=True exports raw predictions")
+            raise self.error(f"the link {link!r} of several outputs", "use raw=True to export raw predictions")
         return {"identity": None, "logit": f"multiclassova num_class:{n} sigmoid:1", "softmax": f"multiclass num_class:{n}"}[link]
 
     def _info(self, column: int) -> str:
-        """Values of a column: codes, or the range of the thresholds."""
+        """Return the `feature_infos` entry of a column: its codes, or the range of thresholds."""
         if self.forest.schema.kind(column).is_category:
             return ":".join(map(str, range(-1, self.forest.n_levels(column))))
         cuts = self.forest.model.binning.cuts_of(column)
@@ -86,7 +86,7 @@ class LightGbm(Exporter):
 
 
 def _plain(names: list[str]) -> list[str]:
-    """Names without what the format cannot say, and without two that are the same."""
+    """Return distinct names, with characters that the format does not support replaced by underscores."""
     out: list[str] = []
     for column, name in enumerate(names):
         plain = re.sub(r'[\s"\\,:\[\]{}\x00-\x1f]', "_", name)
@@ -95,7 +95,7 @@ def _plain(names: list[str]) -> list[str]:
 
 
 def _tree(number: int, tree: ColumnTree, values: np.ndarray) -> str:
-    """Of a category, what is missing goes right: it must not be where a set says left."""
+    """Return the text of a tree. LightGBM sends missing categories to the right child."""
     inner, leaf = np.flatnonzero(~tree.is_leaf), np.flatnonzero(tree.is_leaf)
     number_of = np.empty(len(tree.column), dtype=np.int64)  # splits from 0 on, leaves from -1 down
     number_of[inner], number_of[leaf] = np.arange(len(inner)), -1 - np.arange(len(leaf))

@@ -1,4 +1,4 @@
-"""ONNX: the operator TreeEnsemble of ai.onnx.ml 5, in double precision, and ordinary operators around it."""
+"""Export to ONNX: operator TreeEnsemble of ai.onnx.ml 5, in double precision."""
 
 from __future__ import annotations
 
@@ -15,28 +15,26 @@ from sapwood.model.export.forest import Forest
 from sapwood.model.export.onnx_calendar import Clock
 from sapwood.trees.tree import Tree
 
-LESS_OR_EQUAL, MEMBER = 0, 6  # modes of nodes
+LESS_OR_EQUAL, MEMBER = 0, 6  # node modes
 SUM, NO_TRANSFORM = 1, 0
 OPSET, ML_OPSET, IR_VERSION = 21, 5, 10
-FIRST_MEMBER = 1  # of a set: bins are counted from here, for to some implementations a zero ends it
+FIRST_MEMBER = 1  # added to the bins in sets: some implementations read 0 as the end of a set
 
 
 class Onnx(Exporter):
     """An `onnx.ModelProto`.
 
-    Its input is `X`, (n_rows, n_columns) of doubles. Where a column holds texts, each column is an input of its own, of its own name,
-    (n_rows, 1) of doubles or strings. Categories come as their levels, not as codes; a level that the model does not know counts as
-    missing.
-    Its output is `variable`, (n_rows, n_outputs); of a classifier `label`, (n_rows,), and `probabilities`, (n_rows, n_classes), as skl2onnx
-    names them.
+    The input is `X`, (n_rows, n_columns) doubles. If a column has string levels, there is one input per column with the name of the column,
+    (n_rows, 1) doubles or strings. Categorical columns are passed as levels, not as codes; unseen levels are treated as missing. The output
+    is `variable`, (n_rows, n_outputs); for a classifier `label`, (n_rows,), and `probabilities`, (n_rows, n_classes), as in skl2onnx.
 
     Parameters
     ----------
-    raw : whether to leave the link away: raw predictions, in `variable`
+    raw : whether to export raw predictions, without the link, as `variable`
     """
 
     name = "onnx"
-    knows_absent = knows_calendar = True
+    supports_absent = supports_calendar = True
 
     def __init__(self, forest: Forest, classes: Sequence[Any] | None = None, raw: bool = False) -> None:
         super().__init__(forest, classes)
@@ -48,7 +46,7 @@ class Onnx(Exporter):
     def make(self) -> Any:
         helper, kinds = self.onnx.helper, self.onnx.TensorProto
         inputs, columns = self._inputs()
-        columns = self._known(columns) if isinstance(columns, str) else [self._known(column) for column in columns]
+        columns = self._mark_missing(columns) if isinstance(columns, str) else [self._mark_missing(column) for column in columns]
         raw = self.operate("Add", [self._trees(self._features(columns)), self.constant(self.forest.base_score)])
         outputs = []
         if self.classes is not None and not self.raw:
@@ -65,13 +63,13 @@ class Onnx(Exporter):
         self.onnx.checker.check_model(model)
         return model
 
-    def to_bytes(self, made: Any) -> bytes:
-        return bytes(made.SerializeToString())
+    def to_bytes(self, exported: Any) -> bytes:
+        return bytes(exported.SerializeToString())
 
     # The graph
 
     def operate(self, operator: str, inputs: Sequence[str], output: str = "", domain: str = "", **attributes: Any) -> str:
-        """Add an operator; the name of its output."""
+        """Add an operator and return the name of its output."""
         output = output or f"_{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [output], domain=domain, **attributes))
         return output
@@ -90,7 +88,7 @@ class Onnx(Exporter):
     # From columns to features
 
     def _inputs(self) -> tuple[list[Any], list[str] | str]:
-        """The graph's inputs; and the name of each column, or of all in one matrix."""
+        """Return the inputs of the graph, and the name of each column, or of the matrix of all columns."""
         make, kinds = self.onnx.helper.make_tensor_value_info, self.onnx.TensorProto
         columns = [self.forest.schema.kind(c) for c in range(self.forest.n_columns)]
         if not any(map(_is_text, columns)):
@@ -100,8 +98,8 @@ class Onnx(Exporter):
             make(name, kinds.STRING if _is_text(kind) else kinds.DOUBLE, [None, 1]) for name, kind in zip(names, columns, strict=True)
         ], names
 
-    def _known(self, column: str) -> str:
-        """The same, with NaN where values mean missing."""
+    def _mark_missing(self, column: str) -> str:
+        """Replace the values of the parameter `missing` by NaN."""
         texts = [] if column == "X" else [name for c, name in enumerate(self.forest.column_names) if _is_text(self.forest.schema.kind(c))]
         for value in self.forest.absent if column not in texts else []:
             found = self.operate("Equal", [column, self.constant(np.array([[value]]))])
@@ -109,28 +107,28 @@ class Onnx(Exporter):
         return column
 
     def _features(self, columns: list[str] | str) -> str:
-        """(n_rows, n_features) of doubles."""
+        """Return the (n_rows, n_features) features as doubles."""
         encoding = self.forest.model.encoding
         if encoding.is_plain and isinstance(columns, str):
             return columns
         if isinstance(columns, str):
             columns = [self.operate("Gather", [columns, self.constant(np.array([c]))], axis=1) for c in range(self.forest.n_columns)]
         clocks: dict[int, Clock] = {}
-        made = []
+        features = []
         for f in range(encoding.n_features):
             if f in encoding.lookups:
-                made.append(self._look_up(encoding.lookups[f], columns))
+                features.append(self._look_up(encoding.lookups[f], columns))
             elif f in self.forest.calendar_parts:
                 own = self.forest.calendar_parts[f]
                 if own.column not in clocks:
-                    clocks[own.column] = Clock(self, columns[own.column], self.clock_ahead(own.column))
-                made.append(clocks[own.column].part(own.part))
-            else:  # of a calendar part that no tree asks for, anything will do
-                made.append(columns[encoding.columns_of(f)[0]])
-        return self.operate("Concat", made, axis=1)
+                    clocks[own.column] = Clock(self, columns[own.column], self.utc_offset(own.column))
+                features.append(clocks[own.column].part(own.part))
+            else:  # a calendar part that no tree uses may have any value
+                features.append(columns[encoding.columns_of(f)[0]])
+        return self.operate("Concat", features, axis=1)
 
     def _look_up(self, lookup: Lookup, columns: list[str]) -> str:
-        """(n_rows, 1): what is looked up for the levels of columns."""
+        """Return the (n_rows, 1) value of a lookup for the levels of its columns."""
         if len(lookup.columns) == 1:
             column = lookup.columns[0]
             levels = self._levels(column)
@@ -145,12 +143,12 @@ class Onnx(Exporter):
         return self._encode(key, lookup.keys, lookup.values, lookup.other)
 
     def _levels(self, column: int) -> np.ndarray:
-        """Representation of a category's levels in the input."""
+        """Return the levels of a categorical column as they appear in the input."""
         kind = self.forest.schema.kind(column)
         return np.array([str(level) if _is_text(kind) else float(level) for level in kind.levels], dtype=object if _is_text(kind) else None)
 
     def _encode(self, column: str, keys: np.ndarray, values: np.ndarray, other: float) -> str:
-        if not len(keys):  # the operator wants one at least
+        if not len(keys):  # the operator needs at least one key
             keys, values = np.array([0.0] if keys.dtype == np.float64 else [""], dtype=keys.dtype), np.array([other])
         tensors = {"keys_tensor": keys, "values_tensor": values, "default_tensor": np.array([other], dtype=values.dtype)}
         return self.operate(
@@ -160,7 +158,7 @@ class Onnx(Exporter):
     # Trees
 
     def _trees(self, features: str) -> str:
-        """(n_rows, n_outputs) without the base score."""
+        """Return the (n_rows, n_outputs) sums of the trees, without the base score."""
         flat = _Flat(self)
         tensors: dict[str, np.ndarray] = {
             "nodes_modes": np.array(flat.modes, dtype=np.uint8),
@@ -187,7 +185,7 @@ class Onnx(Exporter):
             **{name: self._tensor(array, name) for name, array in tensors.items()},
         )
 
-    # From raw predictions to what they stand for
+    # Inverse link
 
     def _linked(self, raw: str, output: str = "") -> str:
         link = self.forest.link
@@ -214,7 +212,7 @@ class Onnx(Exporter):
         return self.operate("Concat", [first, second], "probabilities", axis=1)
 
     def _label(self, raw: str) -> tuple[str, int]:
-        """The most probable class, and the type of labels."""
+        """Return the most probable class, and the type of the labels."""
         assert self.classes is not None
         kinds = self.onnx.TensorProto
         if self.forest.n_outputs == 1:
@@ -234,21 +232,21 @@ def _is_text(kind: Kind) -> bool:
 
 
 def _depth_first(tree: Tree) -> np.ndarray:
-    """The nodes in the order of a walk to the left first."""
-    order, open_ = [], [0]
-    while open_:
-        node = open_.pop()
+    """Return the nodes in depth-first order, left children first."""
+    order, stack = [], [0]
+    while stack:
+        node = stack.pop()
         order.append(node)
         if tree.feature[node] >= 0:
-            open_ += [int(tree.right[node]), int(tree.left[node])]
+            stack += [int(tree.right[node]), int(tree.left[node])]
     return np.array(order)
 
 
 class _Flat:
-    """The trees as the operator wants them: splits in one list, leaves in another, a leaf with one value of one output.
+    """Attributes of the operator TreeEnsemble: one list of splits, and one list of leaves with one value for one output each.
 
-    Nodes are in the order of a walk, true branches first: some implementations read the members of sets in that order, whatever the
-    specification says.
+    Nodes are in depth-first order, true branches first: some implementations read the members of sets in this order, contrary to the
+    specification.
     """
 
     def __init__(self, exporter: Exporter) -> None:
@@ -278,7 +276,7 @@ class _Flat:
         if is_leaf[0]:
             return self._add_leaf_tree(float(value[0]), output)
         order = _depth_first(tree)
-        number = np.empty(len(order), dtype=np.int64)  # among splits, or leaves
+        number = np.empty(len(order), dtype=np.int64)  # index among the splits or the leaves
         number[order] = np.where(
             is_leaf[order], len(self.weights) + np.cumsum(is_leaf[order]) - 1, len(self.features) + np.cumsum(~is_leaf[order]) - 1
         )
@@ -301,7 +299,7 @@ class _Flat:
         return None
 
     def _add_leaf_tree(self, value: float, output: int) -> None:
-        """A leaf cannot be a root: a split whose two children are that leaf."""
+        """Add a tree with one leaf: a split with this leaf as both children, since a leaf cannot be the root."""
         self.roots.append(len(self.features))
         for values, one in ((self.features, 0), (self.modes, LESS_OR_EQUAL), (self.missing_true, 0)):
             values.append(one)

@@ -1,4 +1,4 @@
-"""Calendar parts of datetimes as operators of ONNX, on whole numbers."""
+"""Calendar parts of datetimes as ONNX operators on integers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
 
 class Clock:
-    """Calendar parts of microseconds since 1970, on a clock that is so many microseconds ahead of UTC.
+    """Calendar parts of datetimes in microseconds since 1970.
 
-    Days become dates as in Hinnant's "chrono-compatible low-level date algorithms": years begin in March, eras have 400 of them.
+    Dates are computed by Hinnant's "chrono-compatible low-level date algorithms": years begin in March, and an era has 400 years.
 
     Parameters
     ----------
-    graph : where operators are added
-    moments : the name of the column, (n_rows, 1) of doubles
+    graph : graph to add operators to
+    moments : name of the column, (n_rows, 1) doubles
+    ahead : offset from UTC in microseconds
     """
 
     days: str
@@ -36,7 +37,7 @@ class Clock:
         self.days, self.time = self._divide(wall, DAY), self._rest(wall, DAY)
 
     def part(self, name: str) -> str:
-        """(n_rows, 1) of doubles; NaN where the moment is."""
+        """Return a part as (n_rows, 1) doubles; NaN for missing datetimes."""
         number = self.graph.operate("Cast", [getattr(self, name)], to=self.graph.onnx.TensorProto.DOUBLE)
         return self.graph.operate("Where", [self.unknown, self.graph.constant(np.array([[np.nan]])), number])
 
@@ -86,7 +87,7 @@ class Clock:
         return self._rest(self._divide(self.time, SECOND), 60)
 
     def _civil(self, days: str) -> tuple[str, str, str]:
-        """Year, month and day."""
+        """Return year, month and day."""
         z = self._add(days, 719468)
         era, of_era = self._divide(z, 146097), self._rest(z, 146097)
         leap = self._add(self._subtract(of_era, self._divide(of_era, 1460)), self._divide(of_era, 36524))
@@ -98,7 +99,7 @@ class Clock:
         return self._add(self._add(year, self._times(era, 400)), self._divide(march, 10)), month, day
 
     def _begin_of(self, year: str) -> str:
-        """The days since 1970 when a year begins."""
+        """Return the first day of a year, in days since 1970."""
         before = self._add(year, -1)
         era, of_era = self._divide(before, 400), self._rest(before, 400)
         return self._add(self._add(self._times(era, 146097), self._days_of_years(of_era)), 306 - 719468)
@@ -107,7 +108,7 @@ class Clock:
         leap = self._subtract(self._divide(years, 4), self._divide(years, 100))
         return self._add(self._times(years, 365), leap)
 
-    # Whole numbers
+    # Integer arithmetic
 
     def _with(self, operator: str, a: str, b: str | int) -> str:
         return self.graph.operate(operator, [a, self.graph.constant(np.array([[b]], dtype=np.int64)) if isinstance(b, int) else b])
@@ -122,9 +123,9 @@ class Clock:
         return self._with("Mul", a, b)
 
     def _rest(self, a: str, b: int) -> str:
-        """From 0 on, also of negative numbers."""
+        """Return the non-negative remainder, also for negative numbers."""
         return self._with("Mod", a, b)
 
     def _divide(self, a: str, b: int) -> str:
-        """Rounded down, also of negative numbers."""
+        """Return the quotient rounded down, also for negative numbers."""
         return self._with("Div", self._subtract(a, self._rest(a, b)), b)

@@ -1,4 +1,4 @@
-"""Treelite's model, by its builder."""
+"""Export to Treelite."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ POST_PROCESSORS = {"identity": "identity", "log": "exponential", "logit": "sigmo
 
 
 class Treelite(Exporter):
-    """A `treelite.Model`, in double precision.
+    """A `treelite.Model` in double precision.
 
-    Categories are read as codes: positions in the model's levels (`model_.schema`), NaN for one that is not known.
+    Categorical columns must be passed as codes: positions in the levels of the model (`model_.schema`), NaN for unseen levels.
 
     Parameters
     ----------
-    raw : whether to leave the link away: raw predictions
+    raw : whether to export raw predictions, without the link
     """
 
     name = "treelite"
@@ -32,12 +32,12 @@ class Treelite(Exporter):
         self.raw = raw
 
     def make(self) -> Any:
-        self.refuse_combinations()
+        self.check_no_combinations()
         builders = self.library("treelite.model_builder")
         forest, n = self.forest, self.forest.n_outputs
         if forest.link == "sorted" and not self.raw:
-            raise self.refuse("the link 'sorted' of several quantiles", "raw=True exports raw predictions")
-        # Classes of one target where they compete, else targets of one class.
+            raise self.error("the link 'sorted' of several quantiles", "use raw=True to export raw predictions")
+        # With softmax, outputs are the classes of one target; otherwise each output is a target.
         compete = forest.link == "softmax"
         trees = [*enumerate(forest.column_trees)] if forest.trees else [*forest.single_output(base_score=False)]
         vector = bool(forest.shared and forest.trees)
@@ -62,8 +62,8 @@ class Treelite(Exporter):
             self._add(builder, tree)
         return builder.commit()
 
-    def to_bytes(self, made: Any) -> bytes:
-        return bytes(made.serialize_bytes())
+    def to_bytes(self, exported: Any) -> bytes:
+        return bytes(exported.serialize_bytes())
 
     def _task(self) -> str:
         if self.forest.link == "softmax":
@@ -87,7 +87,7 @@ class Treelite(Exporter):
             missing_left = bool(tree.missing_left[node])
             children = {"left_child_key": int(tree.left[node]), "right_child_key": int(tree.right[node])}
             if node in tree.levels:
-                # What is not listed goes the other way, and so must an unknown level: the list is of the side that it does not go to.
+                # Unseen levels follow the child of levels that are not listed. They must go where missing values go: list the other side.
                 listed = np.flatnonzero(~tree.levels[node] if missing_left else tree.levels[node]).tolist()
                 builder.categorical_test(
                     column, default_left=missing_left, category_list=listed, category_list_right_child=missing_left, **children

@@ -1,4 +1,4 @@
-"""XGBoost's JSON format."""
+"""Export to XGBoost's JSON format."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from sapwood.model.export.forest import Forest
 from sapwood.trees.column_tree import ColumnTree
 
 NO_PARENT = 2147483647
-VERSION = [2, 1, 0]  # the first version whose reading of the document this is
+VERSION = [2, 1, 0]  # the first XGBoost version that reads this format
 
 
 class XGBoost(Exporter):
-    """The document of a model file as a dict, for `xgboost.Booster(model_file=...)`.
+    """Content of an XGBoost model file as a dict, for `xgboost.Booster(model_file=...)`.
 
-    XGBoost holds data, thresholds and leaf values as float32. Thresholds are chosen so that numbers of float32 go where they go here; other
-    numbers are first rounded to float32 by XGBoost. The base score is in the leaves of the first trees. Categories are read as codes
-    (feature type "c"): positions in the model's levels (`model_.schema`), NaN for one that is not known.
+    XGBoost stores data, thresholds and leaf values as float32. Thresholds are chosen so that float32 values reach the same leaves as in
+    Sapwood; XGBoost rounds other values to float32 first. The base score is added to the leaves of the first trees. Categorical columns
+    must be passed as codes (feature type "c"): positions in the levels of the model (`model_.schema`), NaN for unseen levels.
 
     Parameters
     ----------
-    raw : whether to leave the link away: raw predictions
+    raw : whether to export raw predictions, without the link
     """
 
     name = "xgboost"
@@ -37,7 +37,7 @@ class XGBoost(Exporter):
         self.raw = raw
 
     def make(self) -> dict[str, Any]:
-        self.refuse_combinations()
+        self.check_no_combinations()
         forest = self.forest
         outputs, trees = zip(*forest.single_output(base_score=True), strict=True)
         objective, base_score = ({"name": "reg:squarederror"}, "0") if self.raw else self._objective()
@@ -67,14 +67,14 @@ class XGBoost(Exporter):
         }
         return {"learner": learner, "version": VERSION}
 
-    def to_bytes(self, made: dict[str, Any]) -> bytes:
-        return json.dumps(made).encode()
+    def to_bytes(self, exported: dict[str, Any]) -> bytes:
+        return json.dumps(exported).encode()
 
     def _objective(self) -> tuple[dict[str, Any], str]:
-        """Something with the same link, and the base score whose raw value is 0."""
+        """Return an objective with the same link, and the base score whose raw value is 0."""
         link, n = self.forest.link, self.forest.n_outputs
         if link == "sorted":
-            raise self.refuse("the link 'sorted' of several quantiles", "raw=True exports raw predictions")
+            raise self.error("the link 'sorted' of several quantiles", "use raw=True to export raw predictions")
         if link == "softmax":
             return {"name": "multi:softprob", "softmax_multiclass_param": {"num_class": str(n)}}, "0"
         if link == "logit":
@@ -86,10 +86,11 @@ class XGBoost(Exporter):
         return {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}}, "0"
 
     def _tree(self, number: int, tree: ColumnTree) -> dict[str, Any]:
-        """Of a category, what no set names goes left: the children of its splits change places, and the set has what went left here."""
+        """Return a tree. XGBoost sends the levels of a set to the right child and all others to the left: children of such splits are
+        swapped."""
         tree = tree.with_missing_right
         swap = np.array([node in tree.levels for node in range(len(tree.column))])
-        tree = _side_by_side(replace(tree, left=np.where(swap, tree.right, tree.left), right=np.where(swap, tree.left, tree.right)))
+        tree = _breadth_first(replace(tree, left=np.where(swap, tree.right, tree.left), right=np.where(swap, tree.left, tree.right)))
         n, leaf, left, right = len(tree.column), tree.is_leaf, tree.left, tree.right
         swap = np.array([node in tree.levels for node in range(n)])
         conditions = np.where(leaf, self.leaf_values(tree)[:, 0], 0.0).astype(np.float32)
@@ -121,17 +122,17 @@ class XGBoost(Exporter):
         }
 
 
-def _side_by_side(tree: ColumnTree) -> ColumnTree:
-    """The same tree with its nodes numbered level by level: XGBoost expects a right child right after the left one."""
+def _breadth_first(tree: ColumnTree) -> ColumnTree:
+    """Return a tree with nodes in breadth-first order: XGBoost expects the right child directly after the left one."""
     order = [0]
-    for node in order:  # grows meanwhile
+    for node in order:  # the list grows in the loop
         if tree.column[node] >= 0:
             order += [int(tree.left[node]), int(tree.right[node])]
     return tree.take(order)
 
 
 def first_above(thresholds: np.ndarray) -> np.ndarray:
-    """float32: the smallest number t above each threshold, so that x < t where x <= threshold, for every x of float32."""
+    """Return the smallest float32 t above each threshold: for every float32 x, x < t if and only if x <= threshold."""
     with np.errstate(over="ignore"):
         near = thresholds.astype(np.float32)
         below = np.where(near > thresholds, np.nextafter(near, np.float32(-np.inf)), near)

@@ -5,7 +5,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from sapwood.data.reading import read_any
-from tests.export import kinds
+from tests.model.export import kinds
 
 
 def feed(model, x):

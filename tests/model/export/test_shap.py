@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sapwood.model.export import ExportError
-from tests.export import kinds
+from tests.model.export import kinds
 
 with warnings.catch_warnings():  # its own
     warnings.simplefilter("ignore")
@@ -35,9 +35,9 @@ def test_interventional():
 
 
 def test_what_cannot_be_said_has_a_name():
-    with pytest.raises(ExportError, match=r"splits of the category 'color'.*explain\(X\).to_shap\(\)"):
+    with pytest.raises(ExportError, match=r"splits on the category 'color'.*explain\(X\).to_shap\(\)"):
         kinds.fitted("one level").export("shap")
-    with pytest.raises(ValueError, match="leave the path away"):
+    with pytest.raises(ValueError, match="leave path out"):
         kinds.fitted("squares").export("shap", "a file")
 
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from sapwood import BoostingClassifier
-from tests.export import kinds
+from tests.model.export import kinds
 
 
 def build(source, folder):
@@ -70,7 +70,7 @@ def test_levels_have_codes(tmp_path):
 
 
 def test_names_that_are_none_are_refused():
-    with pytest.raises(ValueError, match="name='a-b' must be an identifier"):
+    with pytest.raises(ValueError, match="name='a-b' must be a C identifier"):
         kinds.fitted("squares").export("c", name="a-b")
 
 

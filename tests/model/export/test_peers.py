@@ -12,7 +12,7 @@ from sapwood.data.tables import ArrayTable
 from sapwood.model.export import ExportError
 from sapwood.model.export.xgboost import first_above
 from sapwood.runtime.execution import SERIAL
-from tests.export import kinds
+from tests.model.export import kinds
 
 PEERS = ("treelite", "lightgbm", "xgboost")
 EXPRESSIBLE = [kind for kind in kinds.MAKERS if kind not in ("combinations", "quantiles", "own missing values", *kinds.CALENDARS)]
@@ -64,11 +64,9 @@ def test_xgboost(kind):
 
 @pytest.mark.parametrize("format", PEERS)
 def test_what_cannot_be_said_has_a_name(format):
-    with pytest.raises(
-        ExportError, match=rf"format='{format}' cannot express means of combined categories \(of color, kind\): use 'c' or 'onnx'"
-    ):
+    with pytest.raises(ExportError, match=rf"format='{format}' does not support combined categories \(of color, kind\): use 'c' or 'onnx'"):
         kinds.fitted("combinations").export(format)
-    with pytest.raises(ExportError, match=rf"format='{format}' cannot express the link 'sorted'.*raw=True"):
+    with pytest.raises(ExportError, match=rf"format='{format}' does not support the link 'sorted'.*raw=True"):
         kinds.fitted("quantiles").export(format)
 
 
