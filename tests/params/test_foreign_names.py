@@ -125,4 +125,4 @@ def test_a_class_weight_is_not_advised_where_there_is_none():
 
 def test_signatures_stay_visible():
     assert "eval_sets" in inspect.signature(BoostingRegressor.fit).parameters
-    assert BoostingRegressor.fit.__doc__.startswith("Train on a table.")
+    assert BoostingRegressor.fit.__doc__.startswith("Fit the model.")
