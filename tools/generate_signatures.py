@@ -95,7 +95,14 @@ def _common() -> str:
     lines += [f"    {name}: {parameter.type}" for name, parameter in COMMON.items()]
     lines += ["", "    @abstractmethod", "    def _train(self, method: str, arguments: FitArguments) -> Self:"]
     lines += ['        """Train by a call of `fit`, `partial_fit` or `refit`."""']
-    return "\n".join(lines)
+    return "\n".join([*lines, "", "", *_resolved()])
+
+
+def _resolved() -> Iterator[str]:
+    yield "class ResolvedParameters:"
+    yield '    """Parameters of all estimators, after a preset has chosen those that were `auto`."""'
+    yield ""
+    yield from (f"    {name}: {parameter.resolved_type}" for name, parameter in COMMON.items())
 
 
 def _estimator(name: str, table: Mapping[str, Parameter]) -> str:

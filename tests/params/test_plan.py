@@ -17,6 +17,7 @@ from sapwood.losses import REGRESSION
 from sapwood.params import resolve
 from sapwood.params.columns import Features
 from sapwood.params.plan import make_plan
+from sapwood.params.presets import Shape, resolve_parameters
 from sapwood.runtime.execution import SERIAL
 from sapwood.training.warm_start import WarmStart
 
@@ -36,7 +37,7 @@ PARAMETERS = {
 
 
 def plan_of(n_features=3, loss="squared_error", start=NOTHING, **parameters):
-    values = BoostingRegressor(loss=loss, **parameters)._values()
+    values, _ = resolve_parameters(BoostingRegressor(loss=loss, **parameters)._values(), Shape(100, n_features, "regression"), False)
     return make_plan(values, Features(n_features), Schema(n_features), REGRESSION[loss](), 100, start)
 
 

@@ -31,6 +31,7 @@ from sapwood.estimators.warm_start import warm_start_of_fit, warm_start_of_parti
 from sapwood.model import Model
 from sapwood.params.arguments import INTRODUCTIONS
 from sapwood.params.names import check_names, with_checked_arguments
+from sapwood.params.presets import ResolvedParams
 from sapwood.params.signatures import CommonParameters, FitArguments
 from sapwood.params.table import Parameter, changed, constraints
 from sapwood.runtime.execution import Execution, local_execution, prediction_execution
@@ -58,6 +59,7 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
     train_score_: np.ndarray
     validation_score_: np.ndarray
     evals_result_: dict[str, dict[str, list[float]]]
+    resolved_params_: ResolvedParams
 
     def __init_subclass__(cls, parameters: dict[str, Parameter] | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -118,6 +120,7 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
             "validation_score_": result.validation_score,
             "evals_result_": {on: {name: list(values[1:]) for name, values in of.items()} for on, of in result.scores.items()},
             "provenance_": result.provenance,
+            "resolved_params_": result.resolved,
             "_scores": result.scores,
             "_constraints": result.constraints,
         }
@@ -160,6 +163,7 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
                 train_score=cut(self.train_score_),
                 validation_score=cut(self.validation_score_),
                 provenance=self.provenance_,
+                resolved=self.resolved_params_,
             )
         )
         return sliced

@@ -20,13 +20,15 @@ from sapwood.data.reading import read_table
 from sapwood.data.tables import Table
 from sapwood.estimators.init_score import fitted_init, initial_raw
 from sapwood.estimators.inputs import FitCall, FitInput
+from sapwood.estimators.shape import shape_of
 from sapwood.estimators.tables import first_table, missing_settings
 from sapwood.estimators.targets import Targets
 from sapwood.estimators.tasks import Task
 from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.params.columns import Features
-from sapwood.params.signatures import CommonParameters
+from sapwood.params.presets import ResolvedParams, resolve_parameters
+from sapwood.params.signatures import CommonParameters, ResolvedParameters
 from sapwood.runtime.execution import Execution
 from sapwood.sampling.folds import fold_of_units
 from sapwood.sampling.held_out import hold_out
@@ -41,6 +43,8 @@ class FitData:
 
     Attributes
     ----------
+    parameters : without 'auto'
+    resolved : values chosen for parameters that were 'auto'
     train : training set
     eval_sets : evaluation sets by name; "validation" is that of early stopping
     schema : columns of the model
@@ -53,6 +57,8 @@ class FitData:
     splits : pairs of selections of the training rows, to train on and to stop by, of procedures with several training runs
     """
 
+    parameters: ResolvedParameters
+    resolved: ResolvedParams
     train: Dataset
     eval_sets: dict[str, Dataset]
     schema: Schema
@@ -65,12 +71,12 @@ class FitData:
     splits: tuple[tuple[Dataset, Dataset], ...] = ()
 
 
-def read_data(p: CommonParameters, task: Task[Any], call: FitCall, start: WarmStart, reader: str, execution: Execution) -> FitData:
+def read_data(parameters: CommonParameters, task: Task[Any], call: FitCall, start: WarmStart, reader: str, execution: Execution) -> FitData:
     """Read and check the data of a call of `fit`. `reader` is the name of the estimator, for error messages."""
     inputs, previous = call.train, start.model
     allow_empty = not execution.is_local  # a partition may have no rows
     if previous is None:
-        table = first_table(p, inputs.source, reader, execution)
+        table = first_table(parameters, inputs.source, reader, execution)
     else:
         table = read_table(inputs.source, previous.schema, reader, allow_empty)
     targets, y = task.read_targets(inputs.y, table.n_rows, start, execution)
@@ -79,7 +85,8 @@ def read_data(p: CommonParameters, task: Task[Any], call: FitCall, start: WarmSt
     train = task.dataset(inputs, table, y, targets, execution).without_empty(execution)
     if train.rows is not None and table.schema.categories and previous is None:
         train = replace(train, table=table.match(seen_levels(table, train.rows, execution)))
-    schema = replace(train.table.schema, **missing_settings(p)) if previous is None else previous.schema
+    schema = replace(train.table.schema, **missing_settings(parameters)) if previous is None else previous.schema
+    p, resolved = resolve_parameters(parameters, shape_of(train, loss, call, execution), continues=bool(start.how))
     seed, validation = draw_seed(p.random_state), None
     named = call.options.named_sets()
     stops = start.grows and stops_early(p, execution.total(train.n_rows), call.validation.X, call.options.callbacks, loss)
@@ -114,7 +121,7 @@ def read_data(p: CommonParameters, task: Task[Any], call: FitCall, start: WarmSt
     features = Features(table.n_features, schema.names, inputs.source, p.feature_spec)
     offset = train.offset
     splits = [(replace(kept, offset=offset), replace(held_out, offset=offset)) for kept, held_out in splits]
-    return FitData(train, eval_sets, schema, features, targets, loss, init, seed, stop_set, tuple(splits))
+    return FitData(p, resolved, train, eval_sets, schema, features, targets, loss, init, seed, stop_set, tuple(splits))
 
 
 def _check_complete(inputs: FitInput) -> None:
@@ -150,7 +157,7 @@ def draw_seed(random_state: Any) -> int:
     return 0 if random_state is None else int(check_random_state(random_state).randint(np.iinfo(np.uint32).max, dtype=np.uint64))
 
 
-def stops_early(p: CommonParameters, n_rows: int, X_val: Any, callbacks: Sequence[Callback], loss: Loss) -> bool:
+def stops_early(p: ResolvedParameters, n_rows: int, X_val: Any, callbacks: Sequence[Callback], loss: Loss) -> bool:
     """Return whether training may stop early."""
     if p.boosting == "forest":
         if p.early_stopping is True or X_val is not None:
@@ -169,7 +176,7 @@ def stops_early(p: CommonParameters, n_rows: int, X_val: Any, callbacks: Sequenc
     return bool(p.early_stopping)
 
 
-def _check_procedure(p: CommonParameters, call: FitCall, start: WarmStart, stops: bool) -> None:
+def _check_procedure(p: ResolvedParameters, call: FitCall, start: WarmStart, stops: bool) -> None:
     """Raise for parameters and arguments that are not supported with several training runs."""
     name = "refit_all=True" if p.validation_folds is None else f"validation_folds={p.validation_folds}"
     folds = p.validation_folds is not None
@@ -192,7 +199,7 @@ def _check_procedure(p: CommonParameters, call: FitCall, start: WarmStart, stops
 
 
 def _splits(
-    p: CommonParameters, data: Dataset, X: Any, groups: Any, seed: int, strata: bool, execution: Execution
+    p: ResolvedParameters, data: Dataset, X: Any, groups: Any, seed: int, strata: bool, execution: Execution
 ) -> list[tuple[Dataset, Dataset]]:
     """Pairs of rows to train on and rows to stop by."""
     if p.validation_folds is None:
@@ -213,7 +220,7 @@ def _splits(
     return [(replace(data, rows=rows[fold != k]), replace(data, rows=rows[fold == k])) for k in range(p.validation_folds)]
 
 
-def choose_stop_set(p: CommonParameters, has_validation: bool, eval_sets: Collection[str]) -> str:
+def choose_stop_set(p: ResolvedParameters, has_validation: bool, eval_sets: Collection[str]) -> str:
     """Name of the set that early stopping reads: X_val, else a single evaluation set, else held-out rows, else the training rows."""
     if has_validation or p.validation_split is not None:
         return VALIDATION
@@ -230,7 +237,7 @@ def choose_stop_set(p: CommonParameters, has_validation: bool, eval_sets: Collec
 
 
 def split(
-    p: CommonParameters, data: Dataset, X: Any, groups: Any, seed: int, strata: bool, execution: Execution
+    p: ResolvedParameters, data: Dataset, X: Any, groups: Any, seed: int, strata: bool, execution: Execution
 ) -> tuple[Dataset, Dataset]:
     """Split into training set and validation set. Rows stay ascending; queries are not split."""
     rows = np.arange(data.table.n_rows) if data.rows is None else data.rows

@@ -10,6 +10,7 @@ import numpy as np
 
 from sapwood.estimators.targets import Targets
 from sapwood.model import Model
+from sapwood.params.presets import ResolvedParams
 
 Scores = Mapping[str, Mapping[str, list[float]]]  # data set -> metric -> score before the first round and after each round
 
@@ -28,6 +29,7 @@ class FitResult:
     scores : scores of all data sets
     train_score, validation_score : scores of early stopping; higher is better
     provenance : version, number of rows, digest of the data
+    resolved : values chosen for parameters that were 'auto'
     """
 
     model: Model
@@ -39,3 +41,4 @@ class FitResult:
     train_score: np.ndarray = field(default_factory=lambda: np.array([]))
     validation_score: np.ndarray = field(default_factory=lambda: np.array([]))
     provenance: dict[str, str | int] = field(default_factory=dict)
+    resolved: ResolvedParams = field(default_factory=lambda: ResolvedParams({}))

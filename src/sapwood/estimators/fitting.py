@@ -19,7 +19,7 @@ from sapwood.estimators.scorers import Scoring
 from sapwood.estimators.tasks import Task
 from sapwood.model import Model
 from sapwood.params.plan import make_plan
-from sapwood.params.signatures import CommonParameters
+from sapwood.params.signatures import CommonParameters, ResolvedParameters
 from sapwood.runtime.execution import Execution
 from sapwood.training.checkpoint import Checkpoint, CheckpointWriter
 from sapwood.training.fit_signature import FitSignature, as_text
@@ -27,13 +27,14 @@ from sapwood.training.warm_start import WarmStart
 from sapwood.version import __version__
 
 
-def fit(p: CommonParameters, task: Task[Any], prototype: Prototype, call: FitCall, start: WarmStart, execution: Execution) -> FitResult:
+def fit(parameters: CommonParameters, task: Task[Any], prototype: Prototype, call: FitCall, start: WarmStart, execution: Execution) -> FitResult:
     """Train a model.
 
     Parameters have been validated. The estimator is known only by its prototype, and is not changed. With several partitions, each calls
     this function with its own rows, and all get the same model.
     """
-    data, options = read_data(p, task, call, start, prototype.name, execution), call.options
+    data, options = read_data(parameters, task, call, start, prototype.name, execution), call.options
+    p = data.parameters
     n_rows = execution.total(data.train.n_rows)
     plan = make_plan(p, data.features, data.schema, data.loss, n_rows, start)
     fingerprint = data.train.fingerprint(execution=execution)
@@ -41,7 +42,7 @@ def fit(p: CommonParameters, task: Task[Any], prototype: Prototype, call: FitCal
     encoded = plan.encoding.fit(data.train, data.loss, data.seed, start, execution, same_rows=same_rows)
 
     def result(model: Model) -> FitResult:
-        return FitResult(model, data.targets, data.init, plan.columns.describe(), data.stop_set is not None)
+        return FitResult(model, data.targets, data.init, plan.columns.describe(), data.stop_set is not None, resolved=data.resolved)
 
     def measures(model: Model, eval_sets: Sequence[str]) -> dict[str, list[Measure]]:
         scoring = Scoring(p.scoring, task, data.targets, prototype, result(model), execution)
@@ -72,12 +73,12 @@ def fit(p: CommonParameters, task: Task[Any], prototype: Prototype, call: FitCal
     )
 
 
-def make_procedure(p: CommonParameters) -> Procedure:
+def make_procedure(p: ResolvedParameters) -> Procedure:
     """Return the training procedure."""
     return AveragedFolds() if p.validation_folds is not None else Replayed() if p.refit_all else Single()
 
 
-def _own_callbacks(p: CommonParameters, data: FitData) -> list[Callback]:
+def _own_callbacks(p: ResolvedParameters, data: FitData) -> list[Callback]:
     """Return the callbacks of the parameters early_stopping and verbose."""
     callbacks: list[Callback] = []
     if data.stop_set is not None:
@@ -88,7 +89,7 @@ def _own_callbacks(p: CommonParameters, data: FitData) -> list[Callback]:
 
 
 def _signature(
-    p: CommonParameters,
+    p: ResolvedParameters,
     name: str,
     data: FitData,
     fingerprints: dict[str, Fingerprint],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -17,6 +18,7 @@ from sapwood.estimators.values import NotData, Unsaved, describe, from_data, to_
 from sapwood.losses.registry import REGISTERED, is_valid_name
 from sapwood.model import Model, ModelFormatError, disk, file
 from sapwood.params import resolve
+from sapwood.params.presets import Choice, ResolvedParams
 from sapwood.params.table import Parameter, changed, constraints, is_stored
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ class SavedEstimator(ABC):
     validation_score_: np.ndarray
     do_early_stopping_: bool
     provenance_: dict[str, str | int]
+    resolved_params_: ResolvedParams
     _constraints: list[str]
     _scores: dict[str, dict[str, list[float]]]
     evals_result_: dict[str, dict[str, list[float]]]
@@ -127,6 +130,7 @@ class SavedEstimator(ABC):
             "train_score": to_data(self.train_score_.tolist()),
             "validation_score": to_data(self.validation_score_.tolist()),
             "provenance": self.provenance_,
+            "resolved": {name: [to_data(value), self.resolved_params_.reasons[name]] for name, value in self.resolved_params_.items()},
         }
 
     @abstractmethod
@@ -159,8 +163,24 @@ class SavedEstimator(ABC):
                 train_score=train_score,
                 validation_score=validation_score,
                 provenance=provenance,
+                resolved=_resolved(data.get("resolved", {}), self._parameters),
             )
         )
+
+
+def _resolved(data: Any, known: Mapping[str, Parameter]) -> ResolvedParams:
+    """Values chosen for parameters that were 'auto'; older files have none."""
+    if not isinstance(data, dict) or not set(data) <= set(known):
+        raise ValueError("resolved parameters must be named")
+    if not all(_is_pair(pair) for pair in data.values()):
+        raise ValueError("a resolved parameter must be a value and a reason")
+    values = {name: from_data(value) for name, (value, _) in data.items()}
+    validate_parameter_constraints(constraints(known), values, "resolved_params_")
+    return ResolvedParams({name: Choice(values[name], reason) for name, (_, reason) in data.items()})
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and isinstance(value[1], str)
 
 
 def _is_list(value: Any, *kinds: type) -> bool:

@@ -17,7 +17,7 @@ from sapwood.encoding.encoding import FittedEncoding
 from sapwood.model import Model
 from sapwood.params.column_plan import ColumnPlan
 from sapwood.params.resolve import ThresholdSplit
-from sapwood.params.signatures import CommonParameters
+from sapwood.params.signatures import ResolvedParameters
 from sapwood.runtime.execution import Execution
 
 
@@ -47,7 +47,7 @@ class BinningPlan:
     needs_histograms: tuple[str, str] | None
 
     @classmethod
-    def resolve(cls, p: CommonParameters, columns: ColumnPlan) -> BinningPlan:
+    def resolve(cls, p: ResolvedParameters, columns: ColumnPlan) -> BinningPlan:
         proposal, n_quantiles, needs = None, 1, _needs_histograms(p)
         if p.tree_method in ("exact", "approx"):
             _check_sorted(needs, f"tree_method={p.tree_method!r}")
@@ -83,7 +83,7 @@ class BinningPlan:
         return binning.with_levels(encoding.kinds, encoding.n_levels) if encoding.lookups else binning
 
 
-def _needs_histograms(p: CommonParameters) -> tuple[str, str] | None:
+def _needs_histograms(p: ResolvedParameters) -> tuple[str, str] | None:
     if p.grow_policy == "symmetric":
         return "grow_policy='symmetric'", "the split of a level is found from histograms"
     if p.extra_trees:

@@ -11,7 +11,7 @@ from sapwood.data.columns import Schema
 from sapwood.params import resolve
 from sapwood.params.columns import Features
 from sapwood.params.resolve import ThresholdSplit
-from sapwood.params.signatures import CommonParameters
+from sapwood.params.signatures import ResolvedParameters
 from sapwood.trees.features import InteractionGroups, Interactions
 
 
@@ -38,7 +38,7 @@ class ColumnPlan:
     forced: ThresholdSplit | None
 
     @classmethod
-    def resolve(cls, p: CommonParameters, features: Features) -> ColumnPlan:
+    def resolve(cls, p: ResolvedParameters, features: Features) -> ColumnPlan:
         return cls(
             n_columns=features.n_features,
             monotonic=resolve.monotonic(p.monotonic_cst, features),

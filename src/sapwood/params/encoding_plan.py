@@ -20,7 +20,7 @@ from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.params import resolve
 from sapwood.params.columns import Features
-from sapwood.params.signatures import CommonParameters
+from sapwood.params.signatures import ResolvedParameters
 from sapwood.runtime.execution import Execution
 from sapwood.training.warm_start import WarmStart
 
@@ -44,7 +44,7 @@ class EncodingPlan:
     calendar: Mapping[int, Sequence[str] | None]
 
     @classmethod
-    def resolve(cls, p: CommonParameters, features: Features, schema: Schema, max_bins: np.ndarray) -> EncodingPlan:
+    def resolve(cls, p: ResolvedParameters, features: Features, schema: Schema, max_bins: np.ndarray) -> EncodingPlan:
         encoders = _encoders(p, features, schema, max_bins)
         groups = _combinations(p, {column: len(schema.kind(column).levels) for column in schema.categories})
         return cls(encoders, groups, resolve.calendar_parts(p.datetime_features, features, schema))
@@ -89,7 +89,7 @@ class EncodingPlan:
                     yield part
 
 
-def _encoders(p: CommonParameters, features: Features, schema: Schema, max_bins: np.ndarray) -> dict[int, list[Encoder]]:
+def _encoders(p: ResolvedParameters, features: Features, schema: Schema, max_bins: np.ndarray) -> dict[int, list[Encoder]]:
     encodings = resolve.encodings(p.categorical_encoding, features)
     without_histograms = (
         f"tree_method={p.tree_method!r}" if p.tree_method in ("exact", "approx") else "max_bins above 255" if max_bins.max() > 255 else None
@@ -115,7 +115,7 @@ def _encoders(p: CommonParameters, features: Features, schema: Schema, max_bins:
     return encoders
 
 
-def _combinations(p: CommonParameters, n_levels: dict[int, int]) -> list[tuple[tuple[int, ...], Encoder]]:
+def _combinations(p: ResolvedParameters, n_levels: dict[int, int]) -> list[tuple[tuple[int, ...], Encoder]]:
     """Return the groups of categorical columns that are combined into one feature, with its encoder."""
     groups = [group for size in range(2, p.max_combination + 1) for group in combinations(n_levels, size)]
     groups = [group for group in groups if key_space([n_levels[column] for column in group]) <= MAX_KEYS]

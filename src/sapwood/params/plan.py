@@ -16,7 +16,7 @@ from sapwood.params.binning_plan import BinningPlan
 from sapwood.params.column_plan import ColumnPlan
 from sapwood.params.columns import Features
 from sapwood.params.encoding_plan import EncodingPlan
-from sapwood.params.signatures import CommonParameters
+from sapwood.params.signatures import ResolvedParameters
 from sapwood.runtime.execution import Execution
 from sapwood.sampling.rows import BayesianBootstrap, MinimalVariance, OneSide, RowSampler, Stratified, Uniform, WholeQueries
 from sapwood.training.boosting import TrainingPlan
@@ -59,7 +59,7 @@ class TreePlan:
     columns: ColumnPlan
 
     @classmethod
-    def resolve(cls, p: CommonParameters, columns: ColumnPlan, loss: Loss) -> TreePlan:
+    def resolve(cls, p: ResolvedParameters, columns: ColumnPlan, loss: Loss) -> TreePlan:
         monotonic = columns.monotonic is not None
         neighbours = _check_monotonic(p, loss) if monotonic else False
         if p.forced_splits is not None and p.grow_policy == "symmetric":
@@ -166,7 +166,7 @@ class FitPlan:
         )
 
 
-def make_plan(p: CommonParameters, features: Features, schema: Schema, loss: Loss, n_rows: int, start: WarmStart) -> FitPlan:
+def make_plan(p: ResolvedParameters, features: Features, schema: Schema, loss: Loss, n_rows: int, start: WarmStart) -> FitPlan:
     """Resolve validated parameters for the columns of a table, a loss, a number of training rows and a warm start."""
     strategy = start.strategy(make_strategy(p, loss, n_rows, start))
     sampler, mode, step = make_row_sampler(p), make_mode(p, loss, start), make_step(p, loss)
@@ -187,7 +187,7 @@ def make_plan(p: CommonParameters, features: Features, schema: Schema, loss: Los
     )
 
 
-def _check_monotonic(p: CommonParameters, loss: Loss) -> bool:
+def _check_monotonic(p: ResolvedParameters, loss: Loss) -> bool:
     """Return whether leaf values are bounded by those of adjacent leaves. Raise a ValueError if monotonic constraints are not supported."""
     if loss.n_outputs > 1:
         raise ValueError(
@@ -212,7 +212,7 @@ def _spread(of_columns: np.ndarray | None, encoding: Encoding) -> np.ndarray | N
     return None if of_columns is None else encoding.to_features(of_columns)
 
 
-def make_row_sampler(p: CommonParameters) -> RowSampler:
+def make_row_sampler(p: ResolvedParameters) -> RowSampler:
     """Return the row sampler."""
     if p.sampling in ("goss", "bayesian") and p.subsample < 1:
         raise ValueError(
@@ -235,7 +235,7 @@ def make_row_sampler(p: CommonParameters) -> RowSampler:
     return uniform(p.subsample) if p.sampling == "uniform" else MinimalVariance(p.subsample)
 
 
-def make_strategy(p: CommonParameters, loss: Loss, n_rows: int, start: WarmStart) -> TreePerOutput:
+def make_strategy(p: ResolvedParameters, loss: Loss, n_rows: int, start: WarmStart) -> TreePerOutput:
     """Return the multi-output strategy: one tree per output, or shared trees."""
     previous, shared = start.model, 0
     share_trees = loss.outputs_are_comparable if p.multi_strategy == "auto" else p.multi_strategy == "multi_output_tree"
@@ -263,7 +263,7 @@ def make_strategy(p: CommonParameters, loss: Loss, n_rows: int, start: WarmStart
     return SharedTrees(shared) if shared else TreePerOutput()
 
 
-def make_mode(p: CommonParameters, loss: Loss, start: WarmStart) -> Mode:
+def make_mode(p: ResolvedParameters, loss: Loss, start: WarmStart) -> Mode:
     """Return the boosting mode."""
     if p.boosting == "forest":
         if p.sampling == "uniform" and p.subsample == min(p.max_features, p.max_features_level, p.max_features_tree) == 1:
@@ -281,7 +281,7 @@ def make_mode(p: CommonParameters, loss: Loss, start: WarmStart) -> Mode:
     return Mode()
 
 
-def _check_ordered(p: CommonParameters, loss: Loss, start: WarmStart) -> None:
+def _check_ordered(p: ResolvedParameters, loss: Loss, start: WarmStart) -> None:
     """Raise a ValueError for parameters that are not supported with ordered boosting."""
     clashes = {
         f"loss={loss.name!r}": None if loss.rowwise else "the gradient of a row depends on other rows",
@@ -295,7 +295,7 @@ def _check_ordered(p: CommonParameters, loss: Loss, start: WarmStart) -> None:
             raise ValueError(f"boosting='ordered' cannot be combined with {what}: {why}; use boosting='plain'")
 
 
-def make_step(p: CommonParameters, loss: Loss) -> Step:
+def make_step(p: ResolvedParameters, loss: Loss) -> Step:
     """Return the step size of trees."""
     if p.step == "line_search" and isinstance(loss, RankingLoss):
         raise ValueError(f"step='line_search' cannot be combined with loss={loss.name!r}: it has no derivative along a tree; use 'newton'")

@@ -68,6 +68,85 @@ class FitArguments:
 class CommonParameters(CheckedNames, ABC):
     """Parameters of all estimators."""
 
+    preset: Literal["auto", "fast", "best", "classic"]
+    learning_rate: float | Literal["auto"]
+    max_iter: int | Literal["auto"]
+    max_leaf_nodes: int | Literal["auto"] | None
+    max_depth: int | None
+    min_samples_leaf: int | Literal["auto"]
+    l2_regularization: float | Literal["auto"]
+    max_features: float
+    max_bins: int | Mapping[Any, int] | ArrayLike | FeatureSpec
+    categorical_features: ArrayLike | Literal["from_dtype"] | Callable[[Any], Any] | FeatureSpec | None
+    categorical_encoding: (
+        Literal["auto", "onehot", "partition", "target", "count"] | Sequence[str] | Mapping[Any, str | Sequence[str]] | FeatureSpec
+    )
+    datetime_features: Sequence[str] | Mapping[Any, str | Sequence[str]] | Literal["auto"] | None
+    cat_smooth: float | Literal["auto"]
+    cat_l2: float | Literal["auto"]
+    min_samples_level: int | Literal["auto"]
+    target_prior: float
+    target_permutations: int
+    max_combination: int
+    monotonic_cst: ArrayLike | Mapping[Any, int | str] | FeatureSpec | None
+    interaction_cst: Sequence[Columns] | AbstractSet[Any] | Literal["pairwise", "no_interactions"] | FeatureSpec | None
+    feature_spec: FeatureSpec | None
+    missing: float | str | Sequence[float | str] | None
+    sparse_absent: Literal["zero", "missing"]
+    init: Model | Predictor | None
+    warm_start: bool
+    early_stopping: Literal["auto"] | bool
+    scoring: str | Scorer | None
+    validation_fraction: float | int | None
+    validation_split: int | Splitter | Iterable[Any] | None
+    validation_folds: int | Literal["auto"] | None
+    refit_all: bool | Literal["auto"]
+    n_iter_no_change: int | Literal["auto"]
+    tol: float
+    verbose: int | bool
+    random_state: RandomState
+    n_jobs: int | None
+    grow_policy: Literal["leafwise", "depthwise", "symmetric"]
+    l1_regularization: float
+    min_gain: float
+    min_hessian: float | None
+    max_step: float | None
+    step: Literal["newton", "line_search"]
+    path_smooth: float
+    extra_trees: bool | Literal["auto"]
+    score_noise: float
+    feature_weights: ArrayLike | Mapping[Any, float] | FeatureSpec | None
+    max_features_level: float
+    max_features_tree: float | Literal["auto"]
+    subsample: float | Literal["auto"]
+    sampling: Literal["uniform", "goss", "mvs", "bayesian"]
+    goss_top: float
+    goss_other: float
+    bagging_temperature: float
+    boosting: Literal["plain", "ordered", "dart", "forest"]
+    boosting_permutations: int
+    drop_rate: float
+    skip_drop: float
+    max_drop: int | None
+    forced_splits: Mapping[str, Any] | str | PathLike[str] | None
+    cut_points: Mapping[Any, ArrayLike] | FeatureSpec | None
+    min_rows_in_bin: int
+    bin_sample_rows: int | None
+    monotonic_method: Literal["basic", "neighbours"]
+    tree_method: Literal["hist", "exact", "approx", "auto"]
+    multi_strategy: Literal["auto", "one_output_per_tree", "multi_output_tree"]
+    shared_trees: int | Literal["auto"]
+    approx_proposal: Literal["global", "local"]
+
+    @abstractmethod
+    def _train(self, method: str, arguments: FitArguments) -> Self:
+        """Train by a call of `fit`, `partial_fit` or `refit`."""
+
+
+class ResolvedParameters:
+    """Parameters of all estimators, after a preset has chosen those that were `auto`."""
+
+    preset: Literal["auto", "fast", "best", "classic"]
     learning_rate: float
     max_iter: int
     max_leaf_nodes: int | None
@@ -137,10 +216,6 @@ class CommonParameters(CheckedNames, ABC):
     shared_trees: int | Literal["auto"]
     approx_proposal: Literal["global", "local"]
 
-    @abstractmethod
-    def _train(self, method: str, arguments: FitArguments) -> Self:
-        """Train by a call of `fit`, `partial_fit` or `refit`."""
-
 
 class RegressorSignatures(CommonParameters):
     """Constructor and fit methods of BoostingRegressor."""
@@ -173,12 +248,13 @@ class RegressorSignatures(CommonParameters):
         tweedie_power: float = 1.5,
         aft_distribution: Literal["normal", "logistic", "extreme"] = "normal",
         aft_sigma: float = 1.0,
-        learning_rate: float = 0.1,
-        max_iter: int = 100,
-        max_leaf_nodes: int | None = 31,
+        preset: Literal["auto", "fast", "best", "classic"] = "classic",
+        learning_rate: float | Literal["auto"] = "auto",
+        max_iter: int | Literal["auto"] = "auto",
+        max_leaf_nodes: int | Literal["auto"] | None = "auto",
         max_depth: int | None = None,
-        min_samples_leaf: int = 20,
-        l2_regularization: float = 0.0,
+        min_samples_leaf: int | Literal["auto"] = "auto",
+        l2_regularization: float | Literal["auto"] = "auto",
         max_features: float = 1.0,
         max_bins: int | Mapping[Any, int] | ArrayLike | FeatureSpec = 255,
         categorical_features: ArrayLike | Literal["from_dtype"] | Callable[[Any], Any] | FeatureSpec | None = "from_dtype",
@@ -187,9 +263,9 @@ class RegressorSignatures(CommonParameters):
         | Mapping[Any, str | Sequence[str]]
         | FeatureSpec = "auto",
         datetime_features: Sequence[str] | Mapping[Any, str | Sequence[str]] | Literal["auto"] | None = None,
-        cat_smooth: float = 30.0,
-        cat_l2: float = 30.0,
-        min_samples_level: int = 50,
+        cat_smooth: float | Literal["auto"] = "auto",
+        cat_l2: float | Literal["auto"] = "auto",
+        min_samples_level: int | Literal["auto"] = "auto",
         target_prior: float = 1.0,
         target_permutations: int = 1,
         max_combination: int = 1,
@@ -204,9 +280,9 @@ class RegressorSignatures(CommonParameters):
         scoring: str | Scorer | None = "loss",
         validation_fraction: float | int | None = 0.1,
         validation_split: int | Splitter | Iterable[Any] | None = None,
-        validation_folds: int | None = None,
-        refit_all: bool = False,
-        n_iter_no_change: int = 10,
+        validation_folds: int | Literal["auto"] | None = "auto",
+        refit_all: bool | Literal["auto"] = "auto",
+        n_iter_no_change: int | Literal["auto"] = "auto",
         tol: float = 1e-07,
         verbose: int | bool = 0,
         random_state: RandomState = None,
@@ -218,12 +294,12 @@ class RegressorSignatures(CommonParameters):
         max_step: float | None = None,
         step: Literal["newton", "line_search"] = "newton",
         path_smooth: float = 0.0,
-        extra_trees: bool = False,
+        extra_trees: bool | Literal["auto"] = "auto",
         score_noise: float = 0.0,
         feature_weights: ArrayLike | Mapping[Any, float] | FeatureSpec | None = None,
         max_features_level: float = 1.0,
-        max_features_tree: float = 1.0,
-        subsample: float = 1.0,
+        max_features_tree: float | Literal["auto"] = "auto",
+        subsample: float | Literal["auto"] = "auto",
         sampling: Literal["uniform", "goss", "mvs", "bayesian"] = "uniform",
         goss_top: float = 0.2,
         goss_other: float = 0.1,
@@ -263,19 +339,27 @@ class RegressorSignatures(CommonParameters):
             `loss='aft'`: distribution of the error of the logarithmic time.
         aft_sigma : float, default=1.0
             `loss='aft'`: scale of the error distribution.
-        learning_rate : float, default=0.1
-            Factor applied to the leaf values of every tree (shrinkage).
-        max_iter : int, default=100
+        preset : {'auto', 'fast', 'best', 'classic'}, default='classic'
+            Rule that chooses parameters that are 'auto' by the shape of the data; `resolved_params_` has the chosen values.
+            - 'auto': early stopping on rows of the training set. With few rows, models of folds are averaged; with more, the held-out
+              rows are used again to compute leaf values;
+            - 'fast': one training run of 100 rounds;
+            - 'best': as 'auto', with smaller steps and averaged folds for any number of rows;
+            - 'classic': the defaults of scikit-learn's HistGradientBoosting.
+            If `max_iter` is given, or training continues another fit, all presets choose the values of 'classic'.
+        learning_rate : float or 'auto', default='auto'
+            Factor applied to the leaf values of every tree (shrinkage). 'auto': chosen by `preset`.
+        max_iter : int or 'auto', default='auto'
             Maximum number of boosting rounds. A round grows one tree, or several for multi-output regression and multiclass
-            classification: see `multi_strategy` and `shared_trees`.
-        max_leaf_nodes : int or None, default=31
-            Maximum number of leaves of a tree. None: no limit.
+            classification: see `multi_strategy` and `shared_trees`. 'auto': chosen by `preset`.
+        max_leaf_nodes : int, 'auto' or None, default='auto'
+            Maximum number of leaves of a tree. None: no limit. 'auto': chosen by `preset`.
         max_depth : int or None, default=None
             Maximum number of splits between the root and a leaf. None: no limit.
-        min_samples_leaf : int, default=20
-            Minimum number of training rows in a leaf.
-        l2_regularization : float, default=0.0
-            L2 penalty of leaf values: added to the sum of hessians of a leaf.
+        min_samples_leaf : int or 'auto', default='auto'
+            Minimum number of training rows in a leaf. 'auto': chosen by `preset`.
+        l2_regularization : float or 'auto', default='auto'
+            L2 penalty of leaf values: added to the sum of hessians of a leaf. 'auto': chosen by `preset`.
         max_features : float, default=1.0
             Fraction of the features, drawn at random for each node, among which its split is searched.
         max_bins : int, dict, array-like or FeatureSpec, default=255
@@ -299,12 +383,14 @@ class RegressorSignatures(CommonParameters):
             Calendar parts of datetime columns that become features, next to the datetime itself as a number: year, quarter, month, week,
             day, dayofyear, weekday, hour, minute, second. Weeks are ISO weeks, weekday 0 is Monday, and parts are read in the column's
             time zone. 'auto': year, month, day, weekday, hour and minute, as far as they vary. A dict maps columns to any of these.
-        cat_smooth : float, default=30.0
-            `categorical_encoding='partition'`: added to the hessian of each level when levels are sorted by gradient / hessian.
-        cat_l2 : float, default=30.0
-            `categorical_encoding='partition'`: L2 penalty added to `l2_regularization` for splits on sorted levels.
-        min_samples_level : int, default=50
-            `categorical_encoding='partition'`: levels with fewer rows in a node are sorted as one level.
+        cat_smooth : float or 'auto', default='auto'
+            `categorical_encoding='partition'`: added to the hessian of each level when levels are sorted by gradient / hessian. 'auto':
+            chosen by `preset`.
+        cat_l2 : float or 'auto', default='auto'
+            `categorical_encoding='partition'`: L2 penalty added to `l2_regularization` for splits on sorted levels. 'auto': chosen by
+            `preset`.
+        min_samples_level : int or 'auto', default='auto'
+            `categorical_encoding='partition'`: levels with fewer rows in a node are sorted as one level. 'auto': chosen by `preset`.
         target_prior : float, default=1.0
             `categorical_encoding='target'`: weight, in rows, of the overall mean in the mean of a level.
         target_permutations : int, default=1
@@ -343,14 +429,15 @@ class RegressorSignatures(CommonParameters):
         validation_split : int, splitter, iterable or None, default=None
             Cross-validation splitter, or iterable of (train, test) pairs, whose last split gives the rows held out for early stopping,
             instead of `validation_fraction`. `fit` takes `groups` for it.
-        validation_folds : int or None, default=None
+        validation_folds : int, 'auto' or None, default='auto'
             Number of folds of cross-validated early stopping, instead of one set of held-out rows. A model is trained for each fold, its
             rounds are chosen by the rows of the fold, and the result is the average of the models. For small data. None: no folds.
-        refit_all : bool, default=False
+            'auto': chosen by `preset`.
+        refit_all : bool or 'auto', default='auto'
             Whether to use the held-out rows after early stopping: all leaf values are computed again from all rows, and rounds are added
-            in proportion to the number of rows.
-        n_iter_no_change : int, default=10
-            Number of rounds without improvement after which early stopping ends training.
+            in proportion to the number of rows. 'auto': chosen by `preset`.
+        n_iter_no_change : int or 'auto', default='auto'
+            Number of rounds without improvement after which early stopping ends training. 'auto': chosen by `preset`.
         tol : float, default=1e-07
             Minimum improvement of the score that counts for early stopping.
         verbose : int or bool, default=0
@@ -378,8 +465,9 @@ class RegressorSignatures(CommonParameters):
             - 'line_search': in addition, the tree is multiplied by the factor that minimizes the training loss, before the learning rate.
         path_smooth : float, default=0.0
             Weight, in rows, of a node's value in the values of its children.
-        extra_trees : bool, default=False
-            Whether each node tries one random threshold per feature instead of all (extremely randomized trees).
+        extra_trees : bool or 'auto', default='auto'
+            Whether each node tries one random threshold per feature instead of all (extremely randomized trees). 'auto': chosen by
+            `preset`.
         score_noise : float, default=0.0
             Standard deviation of the log-normal noise that gains are multiplied by when features are compared.
         feature_weights : array-like, dict, FeatureSpec or None, default=None
@@ -387,10 +475,10 @@ class RegressorSignatures(CommonParameters):
             of them.
         max_features_level : float, default=1.0
             Fraction of the features drawn at random for each level of a tree.
-        max_features_tree : float, default=1.0
-            Fraction of the features drawn at random for each tree.
-        subsample : float, default=1.0
-            Fraction of the rows drawn at random for each tree, with `sampling='uniform'` or `'mvs'`.
+        max_features_tree : float or 'auto', default='auto'
+            Fraction of the features drawn at random for each tree. 'auto': chosen by `preset`.
+        subsample : float or 'auto', default='auto'
+            Fraction of the rows drawn at random for each tree, with `sampling='uniform'` or `'mvs'`. 'auto': chosen by `preset`.
         sampling : {'uniform', 'goss', 'mvs', 'bayesian'}, default='uniform'
             Row sampling.
             - 'uniform': all rows are equally probable;
@@ -475,12 +563,13 @@ class RegressorSignatures(CommonParameters):
         self.tweedie_power: float = tweedie_power
         self.aft_distribution: Literal["normal", "logistic", "extreme"] = aft_distribution
         self.aft_sigma: float = aft_sigma
-        self.learning_rate: float = learning_rate
-        self.max_iter: int = max_iter
-        self.max_leaf_nodes: int | None = max_leaf_nodes
+        self.preset: Literal["auto", "fast", "best", "classic"] = preset
+        self.learning_rate: float | Literal["auto"] = learning_rate
+        self.max_iter: int | Literal["auto"] = max_iter
+        self.max_leaf_nodes: int | Literal["auto"] | None = max_leaf_nodes
         self.max_depth: int | None = max_depth
-        self.min_samples_leaf: int = min_samples_leaf
-        self.l2_regularization: float = l2_regularization
+        self.min_samples_leaf: int | Literal["auto"] = min_samples_leaf
+        self.l2_regularization: float | Literal["auto"] = l2_regularization
         self.max_features: float = max_features
         self.max_bins: int | Mapping[Any, int] | ArrayLike | FeatureSpec = max_bins
         self.categorical_features: ArrayLike | Literal["from_dtype"] | Callable[[Any], Any] | FeatureSpec | None = categorical_features
@@ -488,9 +577,9 @@ class RegressorSignatures(CommonParameters):
             Literal["auto", "onehot", "partition", "target", "count"] | Sequence[str] | Mapping[Any, str | Sequence[str]] | FeatureSpec
         ) = categorical_encoding
         self.datetime_features: Sequence[str] | Mapping[Any, str | Sequence[str]] | Literal["auto"] | None = datetime_features
-        self.cat_smooth: float = cat_smooth
-        self.cat_l2: float = cat_l2
-        self.min_samples_level: int = min_samples_level
+        self.cat_smooth: float | Literal["auto"] = cat_smooth
+        self.cat_l2: float | Literal["auto"] = cat_l2
+        self.min_samples_level: int | Literal["auto"] = min_samples_level
         self.target_prior: float = target_prior
         self.target_permutations: int = target_permutations
         self.max_combination: int = max_combination
@@ -507,9 +596,9 @@ class RegressorSignatures(CommonParameters):
         self.scoring: str | Scorer | None = scoring
         self.validation_fraction: float | int | None = validation_fraction
         self.validation_split: int | Splitter | Iterable[Any] | None = validation_split
-        self.validation_folds: int | None = validation_folds
-        self.refit_all: bool = refit_all
-        self.n_iter_no_change: int = n_iter_no_change
+        self.validation_folds: int | Literal["auto"] | None = validation_folds
+        self.refit_all: bool | Literal["auto"] = refit_all
+        self.n_iter_no_change: int | Literal["auto"] = n_iter_no_change
         self.tol: float = tol
         self.verbose: int | bool = verbose
         self.random_state: RandomState = random_state
@@ -521,12 +610,12 @@ class RegressorSignatures(CommonParameters):
         self.max_step: float | None = max_step
         self.step: Literal["newton", "line_search"] = step
         self.path_smooth: float = path_smooth
-        self.extra_trees: bool = extra_trees
+        self.extra_trees: bool | Literal["auto"] = extra_trees
         self.score_noise: float = score_noise
         self.feature_weights: ArrayLike | Mapping[Any, float] | FeatureSpec | None = feature_weights
         self.max_features_level: float = max_features_level
-        self.max_features_tree: float = max_features_tree
-        self.subsample: float = subsample
+        self.max_features_tree: float | Literal["auto"] = max_features_tree
+        self.subsample: float | Literal["auto"] = subsample
         self.sampling: Literal["uniform", "goss", "mvs", "bayesian"] = sampling
         self.goss_top: float = goss_top
         self.goss_other: float = goss_other
@@ -755,12 +844,13 @@ class ClassifierSignatures(CommonParameters):
         loss: Literal["log_loss", "focal"] | str | Loss | type[Loss] | GradientFunction = "log_loss",
         *,
         focal_gamma: float = 2.0,
-        learning_rate: float = 0.1,
-        max_iter: int = 100,
-        max_leaf_nodes: int | None = 31,
+        preset: Literal["auto", "fast", "best", "classic"] = "classic",
+        learning_rate: float | Literal["auto"] = "auto",
+        max_iter: int | Literal["auto"] = "auto",
+        max_leaf_nodes: int | Literal["auto"] | None = "auto",
         max_depth: int | None = None,
-        min_samples_leaf: int = 20,
-        l2_regularization: float = 0.0,
+        min_samples_leaf: int | Literal["auto"] = "auto",
+        l2_regularization: float | Literal["auto"] = "auto",
         max_features: float = 1.0,
         max_bins: int | Mapping[Any, int] | ArrayLike | FeatureSpec = 255,
         categorical_features: ArrayLike | Literal["from_dtype"] | Callable[[Any], Any] | FeatureSpec | None = "from_dtype",
@@ -769,9 +859,9 @@ class ClassifierSignatures(CommonParameters):
         | Mapping[Any, str | Sequence[str]]
         | FeatureSpec = "auto",
         datetime_features: Sequence[str] | Mapping[Any, str | Sequence[str]] | Literal["auto"] | None = None,
-        cat_smooth: float = 30.0,
-        cat_l2: float = 30.0,
-        min_samples_level: int = 50,
+        cat_smooth: float | Literal["auto"] = "auto",
+        cat_l2: float | Literal["auto"] = "auto",
+        min_samples_level: int | Literal["auto"] = "auto",
         target_prior: float = 1.0,
         target_permutations: int = 1,
         max_combination: int = 1,
@@ -786,9 +876,9 @@ class ClassifierSignatures(CommonParameters):
         scoring: str | Scorer | None = "loss",
         validation_fraction: float | int | None = 0.1,
         validation_split: int | Splitter | Iterable[Any] | None = None,
-        validation_folds: int | None = None,
-        refit_all: bool = False,
-        n_iter_no_change: int = 10,
+        validation_folds: int | Literal["auto"] | None = "auto",
+        refit_all: bool | Literal["auto"] = "auto",
+        n_iter_no_change: int | Literal["auto"] = "auto",
         tol: float = 1e-07,
         verbose: int | bool = 0,
         random_state: RandomState = None,
@@ -800,12 +890,12 @@ class ClassifierSignatures(CommonParameters):
         max_step: float | None = None,
         step: Literal["newton", "line_search"] = "newton",
         path_smooth: float = 0.0,
-        extra_trees: bool = False,
+        extra_trees: bool | Literal["auto"] = "auto",
         score_noise: float = 0.0,
         feature_weights: ArrayLike | Mapping[Any, float] | FeatureSpec | None = None,
         max_features_level: float = 1.0,
-        max_features_tree: float = 1.0,
-        subsample: float = 1.0,
+        max_features_tree: float | Literal["auto"] = "auto",
+        subsample: float | Literal["auto"] = "auto",
         sampling: Literal["uniform", "goss", "mvs", "bayesian"] = "uniform",
         goss_top: float = 0.2,
         goss_other: float = 0.1,
@@ -836,19 +926,27 @@ class ClassifierSignatures(CommonParameters):
             -> (gradient, hessian).
         focal_gamma : float, default=2.0
             `loss='focal'`: focusing parameter. 0 is log loss; larger values reduce the weight of well-classified rows.
-        learning_rate : float, default=0.1
-            Factor applied to the leaf values of every tree (shrinkage).
-        max_iter : int, default=100
+        preset : {'auto', 'fast', 'best', 'classic'}, default='classic'
+            Rule that chooses parameters that are 'auto' by the shape of the data; `resolved_params_` has the chosen values.
+            - 'auto': early stopping on rows of the training set. With few rows, models of folds are averaged; with more, the held-out
+              rows are used again to compute leaf values;
+            - 'fast': one training run of 100 rounds;
+            - 'best': as 'auto', with smaller steps and averaged folds for any number of rows;
+            - 'classic': the defaults of scikit-learn's HistGradientBoosting.
+            If `max_iter` is given, or training continues another fit, all presets choose the values of 'classic'.
+        learning_rate : float or 'auto', default='auto'
+            Factor applied to the leaf values of every tree (shrinkage). 'auto': chosen by `preset`.
+        max_iter : int or 'auto', default='auto'
             Maximum number of boosting rounds. A round grows one tree, or several for multi-output regression and multiclass
-            classification: see `multi_strategy` and `shared_trees`.
-        max_leaf_nodes : int or None, default=31
-            Maximum number of leaves of a tree. None: no limit.
+            classification: see `multi_strategy` and `shared_trees`. 'auto': chosen by `preset`.
+        max_leaf_nodes : int, 'auto' or None, default='auto'
+            Maximum number of leaves of a tree. None: no limit. 'auto': chosen by `preset`.
         max_depth : int or None, default=None
             Maximum number of splits between the root and a leaf. None: no limit.
-        min_samples_leaf : int, default=20
-            Minimum number of training rows in a leaf.
-        l2_regularization : float, default=0.0
-            L2 penalty of leaf values: added to the sum of hessians of a leaf.
+        min_samples_leaf : int or 'auto', default='auto'
+            Minimum number of training rows in a leaf. 'auto': chosen by `preset`.
+        l2_regularization : float or 'auto', default='auto'
+            L2 penalty of leaf values: added to the sum of hessians of a leaf. 'auto': chosen by `preset`.
         max_features : float, default=1.0
             Fraction of the features, drawn at random for each node, among which its split is searched.
         max_bins : int, dict, array-like or FeatureSpec, default=255
@@ -872,12 +970,14 @@ class ClassifierSignatures(CommonParameters):
             Calendar parts of datetime columns that become features, next to the datetime itself as a number: year, quarter, month, week,
             day, dayofyear, weekday, hour, minute, second. Weeks are ISO weeks, weekday 0 is Monday, and parts are read in the column's
             time zone. 'auto': year, month, day, weekday, hour and minute, as far as they vary. A dict maps columns to any of these.
-        cat_smooth : float, default=30.0
-            `categorical_encoding='partition'`: added to the hessian of each level when levels are sorted by gradient / hessian.
-        cat_l2 : float, default=30.0
-            `categorical_encoding='partition'`: L2 penalty added to `l2_regularization` for splits on sorted levels.
-        min_samples_level : int, default=50
-            `categorical_encoding='partition'`: levels with fewer rows in a node are sorted as one level.
+        cat_smooth : float or 'auto', default='auto'
+            `categorical_encoding='partition'`: added to the hessian of each level when levels are sorted by gradient / hessian. 'auto':
+            chosen by `preset`.
+        cat_l2 : float or 'auto', default='auto'
+            `categorical_encoding='partition'`: L2 penalty added to `l2_regularization` for splits on sorted levels. 'auto': chosen by
+            `preset`.
+        min_samples_level : int or 'auto', default='auto'
+            `categorical_encoding='partition'`: levels with fewer rows in a node are sorted as one level. 'auto': chosen by `preset`.
         target_prior : float, default=1.0
             `categorical_encoding='target'`: weight, in rows, of the overall mean in the mean of a level.
         target_permutations : int, default=1
@@ -916,14 +1016,15 @@ class ClassifierSignatures(CommonParameters):
         validation_split : int, splitter, iterable or None, default=None
             Cross-validation splitter, or iterable of (train, test) pairs, whose last split gives the rows held out for early stopping,
             instead of `validation_fraction`. `fit` takes `groups` for it.
-        validation_folds : int or None, default=None
+        validation_folds : int, 'auto' or None, default='auto'
             Number of folds of cross-validated early stopping, instead of one set of held-out rows. A model is trained for each fold, its
             rounds are chosen by the rows of the fold, and the result is the average of the models. For small data. None: no folds.
-        refit_all : bool, default=False
+            'auto': chosen by `preset`.
+        refit_all : bool or 'auto', default='auto'
             Whether to use the held-out rows after early stopping: all leaf values are computed again from all rows, and rounds are added
-            in proportion to the number of rows.
-        n_iter_no_change : int, default=10
-            Number of rounds without improvement after which early stopping ends training.
+            in proportion to the number of rows. 'auto': chosen by `preset`.
+        n_iter_no_change : int or 'auto', default='auto'
+            Number of rounds without improvement after which early stopping ends training. 'auto': chosen by `preset`.
         tol : float, default=1e-07
             Minimum improvement of the score that counts for early stopping.
         verbose : int or bool, default=0
@@ -951,8 +1052,9 @@ class ClassifierSignatures(CommonParameters):
             - 'line_search': in addition, the tree is multiplied by the factor that minimizes the training loss, before the learning rate.
         path_smooth : float, default=0.0
             Weight, in rows, of a node's value in the values of its children.
-        extra_trees : bool, default=False
-            Whether each node tries one random threshold per feature instead of all (extremely randomized trees).
+        extra_trees : bool or 'auto', default='auto'
+            Whether each node tries one random threshold per feature instead of all (extremely randomized trees). 'auto': chosen by
+            `preset`.
         score_noise : float, default=0.0
             Standard deviation of the log-normal noise that gains are multiplied by when features are compared.
         feature_weights : array-like, dict, FeatureSpec or None, default=None
@@ -960,10 +1062,10 @@ class ClassifierSignatures(CommonParameters):
             of them.
         max_features_level : float, default=1.0
             Fraction of the features drawn at random for each level of a tree.
-        max_features_tree : float, default=1.0
-            Fraction of the features drawn at random for each tree.
-        subsample : float, default=1.0
-            Fraction of the rows drawn at random for each tree, with `sampling='uniform'` or `'mvs'`.
+        max_features_tree : float or 'auto', default='auto'
+            Fraction of the features drawn at random for each tree. 'auto': chosen by `preset`.
+        subsample : float or 'auto', default='auto'
+            Fraction of the rows drawn at random for each tree, with `sampling='uniform'` or `'mvs'`. 'auto': chosen by `preset`.
         sampling : {'uniform', 'goss', 'mvs', 'bayesian'}, default='uniform'
             Row sampling.
             - 'uniform': all rows are equally probable;
@@ -1027,12 +1129,13 @@ class ClassifierSignatures(CommonParameters):
         """
         self.loss: Literal["log_loss", "focal"] | str | Loss | type[Loss] | GradientFunction = loss
         self.focal_gamma: float = focal_gamma
-        self.learning_rate: float = learning_rate
-        self.max_iter: int = max_iter
-        self.max_leaf_nodes: int | None = max_leaf_nodes
+        self.preset: Literal["auto", "fast", "best", "classic"] = preset
+        self.learning_rate: float | Literal["auto"] = learning_rate
+        self.max_iter: int | Literal["auto"] = max_iter
+        self.max_leaf_nodes: int | Literal["auto"] | None = max_leaf_nodes
         self.max_depth: int | None = max_depth
-        self.min_samples_leaf: int = min_samples_leaf
-        self.l2_regularization: float = l2_regularization
+        self.min_samples_leaf: int | Literal["auto"] = min_samples_leaf
+        self.l2_regularization: float | Literal["auto"] = l2_regularization
         self.max_features: float = max_features
         self.max_bins: int | Mapping[Any, int] | ArrayLike | FeatureSpec = max_bins
         self.categorical_features: ArrayLike | Literal["from_dtype"] | Callable[[Any], Any] | FeatureSpec | None = categorical_features
@@ -1040,9 +1143,9 @@ class ClassifierSignatures(CommonParameters):
             Literal["auto", "onehot", "partition", "target", "count"] | Sequence[str] | Mapping[Any, str | Sequence[str]] | FeatureSpec
         ) = categorical_encoding
         self.datetime_features: Sequence[str] | Mapping[Any, str | Sequence[str]] | Literal["auto"] | None = datetime_features
-        self.cat_smooth: float = cat_smooth
-        self.cat_l2: float = cat_l2
-        self.min_samples_level: int = min_samples_level
+        self.cat_smooth: float | Literal["auto"] = cat_smooth
+        self.cat_l2: float | Literal["auto"] = cat_l2
+        self.min_samples_level: int | Literal["auto"] = min_samples_level
         self.target_prior: float = target_prior
         self.target_permutations: int = target_permutations
         self.max_combination: int = max_combination
@@ -1059,9 +1162,9 @@ class ClassifierSignatures(CommonParameters):
         self.scoring: str | Scorer | None = scoring
         self.validation_fraction: float | int | None = validation_fraction
         self.validation_split: int | Splitter | Iterable[Any] | None = validation_split
-        self.validation_folds: int | None = validation_folds
-        self.refit_all: bool = refit_all
-        self.n_iter_no_change: int = n_iter_no_change
+        self.validation_folds: int | Literal["auto"] | None = validation_folds
+        self.refit_all: bool | Literal["auto"] = refit_all
+        self.n_iter_no_change: int | Literal["auto"] = n_iter_no_change
         self.tol: float = tol
         self.verbose: int | bool = verbose
         self.random_state: RandomState = random_state
@@ -1073,12 +1176,12 @@ class ClassifierSignatures(CommonParameters):
         self.max_step: float | None = max_step
         self.step: Literal["newton", "line_search"] = step
         self.path_smooth: float = path_smooth
-        self.extra_trees: bool = extra_trees
+        self.extra_trees: bool | Literal["auto"] = extra_trees
         self.score_noise: float = score_noise
         self.feature_weights: ArrayLike | Mapping[Any, float] | FeatureSpec | None = feature_weights
         self.max_features_level: float = max_features_level
-        self.max_features_tree: float = max_features_tree
-        self.subsample: float = subsample
+        self.max_features_tree: float | Literal["auto"] = max_features_tree
+        self.subsample: float | Literal["auto"] = subsample
         self.sampling: Literal["uniform", "goss", "mvs", "bayesian"] = sampling
         self.goss_top: float = goss_top
         self.goss_other: float = goss_other
@@ -1316,12 +1419,13 @@ class RankerSignatures(CommonParameters):
         lambdarank_truncation: int = 30,
         lambdarank_norm: bool = True,
         label_gain: ArrayLike | None = None,
-        learning_rate: float = 0.1,
-        max_iter: int = 100,
-        max_leaf_nodes: int | None = 31,
+        preset: Literal["auto", "fast", "best", "classic"] = "classic",
+        learning_rate: float | Literal["auto"] = "auto",
+        max_iter: int | Literal["auto"] = "auto",
+        max_leaf_nodes: int | Literal["auto"] | None = "auto",
         max_depth: int | None = None,
-        min_samples_leaf: int = 20,
-        l2_regularization: float = 0.0,
+        min_samples_leaf: int | Literal["auto"] = "auto",
+        l2_regularization: float | Literal["auto"] = "auto",
         max_features: float = 1.0,
         max_bins: int | Mapping[Any, int] | ArrayLike | FeatureSpec = 255,
         categorical_features: ArrayLike | Literal["from_dtype"] | Callable[[Any], Any] | FeatureSpec | None = "from_dtype",
@@ -1330,9 +1434,9 @@ class RankerSignatures(CommonParameters):
         | Mapping[Any, str | Sequence[str]]
         | FeatureSpec = "auto",
         datetime_features: Sequence[str] | Mapping[Any, str | Sequence[str]] | Literal["auto"] | None = None,
-        cat_smooth: float = 30.0,
-        cat_l2: float = 30.0,
-        min_samples_level: int = 50,
+        cat_smooth: float | Literal["auto"] = "auto",
+        cat_l2: float | Literal["auto"] = "auto",
+        min_samples_level: int | Literal["auto"] = "auto",
         target_prior: float = 1.0,
         target_permutations: int = 1,
         max_combination: int = 1,
@@ -1347,9 +1451,9 @@ class RankerSignatures(CommonParameters):
         scoring: str | Scorer | None = "loss",
         validation_fraction: float | int | None = 0.1,
         validation_split: int | Splitter | Iterable[Any] | None = None,
-        validation_folds: int | None = None,
-        refit_all: bool = False,
-        n_iter_no_change: int = 10,
+        validation_folds: int | Literal["auto"] | None = "auto",
+        refit_all: bool | Literal["auto"] = "auto",
+        n_iter_no_change: int | Literal["auto"] = "auto",
         tol: float = 1e-07,
         verbose: int | bool = 0,
         random_state: RandomState = None,
@@ -1361,12 +1465,12 @@ class RankerSignatures(CommonParameters):
         max_step: float | None = None,
         step: Literal["newton", "line_search"] = "newton",
         path_smooth: float = 0.0,
-        extra_trees: bool = False,
+        extra_trees: bool | Literal["auto"] = "auto",
         score_noise: float = 0.0,
         feature_weights: ArrayLike | Mapping[Any, float] | FeatureSpec | None = None,
         max_features_level: float = 1.0,
-        max_features_tree: float = 1.0,
-        subsample: float = 1.0,
+        max_features_tree: float | Literal["auto"] = "auto",
+        subsample: float | Literal["auto"] = "auto",
         sampling: Literal["uniform", "goss", "mvs", "bayesian"] = "uniform",
         goss_top: float = 0.2,
         goss_other: float = 0.1,
@@ -1406,19 +1510,27 @@ class RankerSignatures(CommonParameters):
             query.
         label_gain : array-like or None, default=None
             Gain of the relevances 0, 1, 2, ... in NDCG. None: 2^y - 1.
-        learning_rate : float, default=0.1
-            Factor applied to the leaf values of every tree (shrinkage).
-        max_iter : int, default=100
+        preset : {'auto', 'fast', 'best', 'classic'}, default='classic'
+            Rule that chooses parameters that are 'auto' by the shape of the data; `resolved_params_` has the chosen values.
+            - 'auto': early stopping on rows of the training set. With few rows, models of folds are averaged; with more, the held-out
+              rows are used again to compute leaf values;
+            - 'fast': one training run of 100 rounds;
+            - 'best': as 'auto', with smaller steps and averaged folds for any number of rows;
+            - 'classic': the defaults of scikit-learn's HistGradientBoosting.
+            If `max_iter` is given, or training continues another fit, all presets choose the values of 'classic'.
+        learning_rate : float or 'auto', default='auto'
+            Factor applied to the leaf values of every tree (shrinkage). 'auto': chosen by `preset`.
+        max_iter : int or 'auto', default='auto'
             Maximum number of boosting rounds. A round grows one tree, or several for multi-output regression and multiclass
-            classification: see `multi_strategy` and `shared_trees`.
-        max_leaf_nodes : int or None, default=31
-            Maximum number of leaves of a tree. None: no limit.
+            classification: see `multi_strategy` and `shared_trees`. 'auto': chosen by `preset`.
+        max_leaf_nodes : int, 'auto' or None, default='auto'
+            Maximum number of leaves of a tree. None: no limit. 'auto': chosen by `preset`.
         max_depth : int or None, default=None
             Maximum number of splits between the root and a leaf. None: no limit.
-        min_samples_leaf : int, default=20
-            Minimum number of training rows in a leaf.
-        l2_regularization : float, default=0.0
-            L2 penalty of leaf values: added to the sum of hessians of a leaf.
+        min_samples_leaf : int or 'auto', default='auto'
+            Minimum number of training rows in a leaf. 'auto': chosen by `preset`.
+        l2_regularization : float or 'auto', default='auto'
+            L2 penalty of leaf values: added to the sum of hessians of a leaf. 'auto': chosen by `preset`.
         max_features : float, default=1.0
             Fraction of the features, drawn at random for each node, among which its split is searched.
         max_bins : int, dict, array-like or FeatureSpec, default=255
@@ -1442,12 +1554,14 @@ class RankerSignatures(CommonParameters):
             Calendar parts of datetime columns that become features, next to the datetime itself as a number: year, quarter, month, week,
             day, dayofyear, weekday, hour, minute, second. Weeks are ISO weeks, weekday 0 is Monday, and parts are read in the column's
             time zone. 'auto': year, month, day, weekday, hour and minute, as far as they vary. A dict maps columns to any of these.
-        cat_smooth : float, default=30.0
-            `categorical_encoding='partition'`: added to the hessian of each level when levels are sorted by gradient / hessian.
-        cat_l2 : float, default=30.0
-            `categorical_encoding='partition'`: L2 penalty added to `l2_regularization` for splits on sorted levels.
-        min_samples_level : int, default=50
-            `categorical_encoding='partition'`: levels with fewer rows in a node are sorted as one level.
+        cat_smooth : float or 'auto', default='auto'
+            `categorical_encoding='partition'`: added to the hessian of each level when levels are sorted by gradient / hessian. 'auto':
+            chosen by `preset`.
+        cat_l2 : float or 'auto', default='auto'
+            `categorical_encoding='partition'`: L2 penalty added to `l2_regularization` for splits on sorted levels. 'auto': chosen by
+            `preset`.
+        min_samples_level : int or 'auto', default='auto'
+            `categorical_encoding='partition'`: levels with fewer rows in a node are sorted as one level. 'auto': chosen by `preset`.
         target_prior : float, default=1.0
             `categorical_encoding='target'`: weight, in rows, of the overall mean in the mean of a level.
         target_permutations : int, default=1
@@ -1486,14 +1600,15 @@ class RankerSignatures(CommonParameters):
         validation_split : int, splitter, iterable or None, default=None
             Cross-validation splitter, or iterable of (train, test) pairs, whose last split gives the rows held out for early stopping,
             instead of `validation_fraction`. `fit` takes `groups` for it.
-        validation_folds : int or None, default=None
+        validation_folds : int, 'auto' or None, default='auto'
             Number of folds of cross-validated early stopping, instead of one set of held-out rows. A model is trained for each fold, its
             rounds are chosen by the rows of the fold, and the result is the average of the models. For small data. None: no folds.
-        refit_all : bool, default=False
+            'auto': chosen by `preset`.
+        refit_all : bool or 'auto', default='auto'
             Whether to use the held-out rows after early stopping: all leaf values are computed again from all rows, and rounds are added
-            in proportion to the number of rows.
-        n_iter_no_change : int, default=10
-            Number of rounds without improvement after which early stopping ends training.
+            in proportion to the number of rows. 'auto': chosen by `preset`.
+        n_iter_no_change : int or 'auto', default='auto'
+            Number of rounds without improvement after which early stopping ends training. 'auto': chosen by `preset`.
         tol : float, default=1e-07
             Minimum improvement of the score that counts for early stopping.
         verbose : int or bool, default=0
@@ -1521,8 +1636,9 @@ class RankerSignatures(CommonParameters):
             - 'line_search': in addition, the tree is multiplied by the factor that minimizes the training loss, before the learning rate.
         path_smooth : float, default=0.0
             Weight, in rows, of a node's value in the values of its children.
-        extra_trees : bool, default=False
-            Whether each node tries one random threshold per feature instead of all (extremely randomized trees).
+        extra_trees : bool or 'auto', default='auto'
+            Whether each node tries one random threshold per feature instead of all (extremely randomized trees). 'auto': chosen by
+            `preset`.
         score_noise : float, default=0.0
             Standard deviation of the log-normal noise that gains are multiplied by when features are compared.
         feature_weights : array-like, dict, FeatureSpec or None, default=None
@@ -1530,10 +1646,10 @@ class RankerSignatures(CommonParameters):
             of them.
         max_features_level : float, default=1.0
             Fraction of the features drawn at random for each level of a tree.
-        max_features_tree : float, default=1.0
-            Fraction of the features drawn at random for each tree.
-        subsample : float, default=1.0
-            Fraction of the rows drawn at random for each tree, with `sampling='uniform'` or `'mvs'`.
+        max_features_tree : float or 'auto', default='auto'
+            Fraction of the features drawn at random for each tree. 'auto': chosen by `preset`.
+        subsample : float or 'auto', default='auto'
+            Fraction of the rows drawn at random for each tree, with `sampling='uniform'` or `'mvs'`. 'auto': chosen by `preset`.
         sampling : {'uniform', 'goss', 'mvs', 'bayesian'}, default='uniform'
             Row sampling.
             - 'uniform': all rows are equally probable;
@@ -1598,12 +1714,13 @@ class RankerSignatures(CommonParameters):
         self.lambdarank_truncation: int = lambdarank_truncation
         self.lambdarank_norm: bool = lambdarank_norm
         self.label_gain: ArrayLike | None = label_gain
-        self.learning_rate: float = learning_rate
-        self.max_iter: int = max_iter
-        self.max_leaf_nodes: int | None = max_leaf_nodes
+        self.preset: Literal["auto", "fast", "best", "classic"] = preset
+        self.learning_rate: float | Literal["auto"] = learning_rate
+        self.max_iter: int | Literal["auto"] = max_iter
+        self.max_leaf_nodes: int | Literal["auto"] | None = max_leaf_nodes
         self.max_depth: int | None = max_depth
-        self.min_samples_leaf: int = min_samples_leaf
-        self.l2_regularization: float = l2_regularization
+        self.min_samples_leaf: int | Literal["auto"] = min_samples_leaf
+        self.l2_regularization: float | Literal["auto"] = l2_regularization
         self.max_features: float = max_features
         self.max_bins: int | Mapping[Any, int] | ArrayLike | FeatureSpec = max_bins
         self.categorical_features: ArrayLike | Literal["from_dtype"] | Callable[[Any], Any] | FeatureSpec | None = categorical_features
@@ -1611,9 +1728,9 @@ class RankerSignatures(CommonParameters):
             Literal["auto", "onehot", "partition", "target", "count"] | Sequence[str] | Mapping[Any, str | Sequence[str]] | FeatureSpec
         ) = categorical_encoding
         self.datetime_features: Sequence[str] | Mapping[Any, str | Sequence[str]] | Literal["auto"] | None = datetime_features
-        self.cat_smooth: float = cat_smooth
-        self.cat_l2: float = cat_l2
-        self.min_samples_level: int = min_samples_level
+        self.cat_smooth: float | Literal["auto"] = cat_smooth
+        self.cat_l2: float | Literal["auto"] = cat_l2
+        self.min_samples_level: int | Literal["auto"] = min_samples_level
         self.target_prior: float = target_prior
         self.target_permutations: int = target_permutations
         self.max_combination: int = max_combination
@@ -1630,9 +1747,9 @@ class RankerSignatures(CommonParameters):
         self.scoring: str | Scorer | None = scoring
         self.validation_fraction: float | int | None = validation_fraction
         self.validation_split: int | Splitter | Iterable[Any] | None = validation_split
-        self.validation_folds: int | None = validation_folds
-        self.refit_all: bool = refit_all
-        self.n_iter_no_change: int = n_iter_no_change
+        self.validation_folds: int | Literal["auto"] | None = validation_folds
+        self.refit_all: bool | Literal["auto"] = refit_all
+        self.n_iter_no_change: int | Literal["auto"] = n_iter_no_change
         self.tol: float = tol
         self.verbose: int | bool = verbose
         self.random_state: RandomState = random_state
@@ -1644,12 +1761,12 @@ class RankerSignatures(CommonParameters):
         self.max_step: float | None = max_step
         self.step: Literal["newton", "line_search"] = step
         self.path_smooth: float = path_smooth
-        self.extra_trees: bool = extra_trees
+        self.extra_trees: bool | Literal["auto"] = extra_trees
         self.score_noise: float = score_noise
         self.feature_weights: ArrayLike | Mapping[Any, float] | FeatureSpec | None = feature_weights
         self.max_features_level: float = max_features_level
-        self.max_features_tree: float = max_features_tree
-        self.subsample: float = subsample
+        self.max_features_tree: float | Literal["auto"] = max_features_tree
+        self.subsample: float | Literal["auto"] = subsample
         self.sampling: Literal["uniform", "goss", "mvs", "bayesian"] = sampling
         self.goss_top: float = goss_top
         self.goss_other: float = goss_other

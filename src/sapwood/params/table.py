@@ -51,6 +51,7 @@ class Parameter:
     ----------
     default : default value
     type : annotation, as source text
+    resolved_type : the same without "auto", for parameters whose default a preset chooses
     allowed : constraints; a value must satisfy one of them
     doc : documentation; lines that begin with "- " are items of a list
     since : version that introduced it. A file has it only if its value is not the default, so that older versions read the file
@@ -61,9 +62,11 @@ class Parameter:
     since: str
 
     def __init__(self, default: Any, doc: str, *values: Values, since: str = "0.1") -> None:
-        self.default, self.doc, self.since = default, doc, since
+        self.default, self.since = default, since
+        self.doc = f"{doc} 'auto': chosen by `preset`." if BY_PRESET in values else doc
         self.type: str = " | ".join(dict.fromkeys(one.type for one in sorted(values, key=lambda one: one is NONE)))
         self.allowed: list[Any] = [one.allowed for one in values]
+        self.resolved_type: str = self.type.replace(f" | {BY_PRESET.type}", "") if BY_PRESET in values else self.type
 
 
 class Number(Interval):
@@ -104,6 +107,7 @@ def _loss(names: Iterable[str], accepted: set[str]) -> Values:
 
 
 NONE = Values("None", None)
+BY_PRESET = _choice("auto")  # the value is chosen by `preset`
 BOOL = Values("bool", "boolean")
 ARRAY = Values("ArrayLike", "array-like")
 SPEC = Values("FeatureSpec", FeatureSpec)
@@ -122,20 +126,21 @@ CLASSIFICATION_LOSSES = {*BINARY, *(old for old, new in DEPRECATED_NAMES.items()
 
 # fmt: off
 COMMON = {
-    "learning_rate": Parameter(0.1, "Factor applied to the leaf values of every tree (shrinkage).", POSITIVE),
-    "max_iter": Parameter(100, "Maximum number of boosting rounds. A round grows one tree, or several for multi-output regression and multiclass classification: see `multi_strategy` and `shared_trees`.", COUNT),
-    "max_leaf_nodes": Parameter(31, "Maximum number of leaves of a tree. None: no limit.", _int(2), NONE),
+    "preset": Parameter("classic", "Rule that chooses parameters that are 'auto' by the shape of the data; `resolved_params_` has the chosen values.\n- 'auto': early stopping on rows of the training set. With few rows, models of folds are averaged; with more, the held-out rows are used again to compute leaf values;\n- 'fast': one training run of 100 rounds;\n- 'best': as 'auto', with smaller steps and averaged folds for any number of rows;\n- 'classic': the defaults of scikit-learn's HistGradientBoosting.\nIf `max_iter` is given, or training continues another fit, all presets choose the values of 'classic'.", _choice("auto", "fast", "best", "classic"), since="0.2"),
+    "learning_rate": Parameter("auto", "Factor applied to the leaf values of every tree (shrinkage).", POSITIVE, BY_PRESET),
+    "max_iter": Parameter("auto", "Maximum number of boosting rounds. A round grows one tree, or several for multi-output regression and multiclass classification: see `multi_strategy` and `shared_trees`.", COUNT, BY_PRESET),
+    "max_leaf_nodes": Parameter("auto", "Maximum number of leaves of a tree. None: no limit.", _int(2), NONE, BY_PRESET),
     "max_depth": Parameter(None, "Maximum number of splits between the root and a leaf. None: no limit.", COUNT, NONE),
-    "min_samples_leaf": Parameter(20, "Minimum number of training rows in a leaf.", COUNT),
-    "l2_regularization": Parameter(0.0, "L2 penalty of leaf values: added to the sum of hessians of a leaf.", NOT_NEGATIVE),
+    "min_samples_leaf": Parameter("auto", "Minimum number of training rows in a leaf.", COUNT, BY_PRESET),
+    "l2_regularization": Parameter("auto", "L2 penalty of leaf values: added to the sum of hessians of a leaf.", NOT_NEGATIVE, BY_PRESET),
     "max_features": Parameter(1.0, "Fraction of the features, drawn at random for each node, among which its split is searched.", FRACTION),
     "max_bins": Parameter(255, "Maximum number of bins of a feature, from 2 to 65,535, not counting the bin of missing values. An array gives one number for each feature, a dict one for some of them. Above 255, or with `tree_method='exact'` or `'approx'`, features are sorted instead of counted in histograms.", Values("int", Number(Integral, 2, 65_535, closed="both")), _by_column("int"), ARRAY, SPEC),
     "categorical_features": Parameter("from_dtype", "Columns that are categorical:\n- 'from_dtype': columns of strings, categories or enums;\n- array-like: column names, positions or dtypes, or a boolean mask;\n- callable: a function of X that returns one of these, such as `make_column_selector`;\n- None: no column.", ARRAY, _choice("from_dtype"), Values("Callable[[Any], Any]", callable), SPEC, NONE),
     "categorical_encoding": Parameter("auto", "Encoding of categorical columns. A list makes one feature per encoding; a dict maps columns to encodings.\n- 'onehot': splits separate one level from the others;\n- 'partition': splits separate sets of levels, found by sorting levels by gradient / hessian;\n- 'target': ordered target statistics;\n- 'count': frequency of the level;\n- 'auto': 'partition' up to 255 levels, 'target' above.", _choice("auto", *ENCODERS), Values("Sequence[str]", list), Values("Sequence[str]", tuple), _by_column("str | Sequence[str]"), SPEC),
     "datetime_features": Parameter(None, f"Calendar parts of datetime columns that become features, next to the datetime itself as a number: {', '.join(PARTS)}. Weeks are ISO weeks, weekday 0 is Monday, and parts are read in the column's time zone. 'auto': year, month, day, weekday, hour and minute, as far as they vary. A dict maps columns to any of these.", Values("Sequence[str]", list), Values("Sequence[str]", tuple), _by_column("str | Sequence[str]"), _choice("auto"), NONE),
-    "cat_smooth": Parameter(30.0, "`categorical_encoding='partition'`: added to the hessian of each level when levels are sorted by gradient / hessian.", NOT_NEGATIVE),
-    "cat_l2": Parameter(30.0, "`categorical_encoding='partition'`: L2 penalty added to `l2_regularization` for splits on sorted levels.", NOT_NEGATIVE),
-    "min_samples_level": Parameter(50, "`categorical_encoding='partition'`: levels with fewer rows in a node are sorted as one level.", COUNT),
+    "cat_smooth": Parameter("auto", "`categorical_encoding='partition'`: added to the hessian of each level when levels are sorted by gradient / hessian.", NOT_NEGATIVE, BY_PRESET),
+    "cat_l2": Parameter("auto", "`categorical_encoding='partition'`: L2 penalty added to `l2_regularization` for splits on sorted levels.", NOT_NEGATIVE, BY_PRESET),
+    "min_samples_level": Parameter("auto", "`categorical_encoding='partition'`: levels with fewer rows in a node are sorted as one level.", COUNT, BY_PRESET),
     "target_prior": Parameter(1.0, "`categorical_encoding='target'`: weight, in rows, of the overall mean in the mean of a level.", POSITIVE),
     "target_permutations": Parameter(1, "`categorical_encoding='target'`: number of random row orders in which the mean of a level is computed from the preceding rows. The means are averaged.", COUNT),
     "max_combination": Parameter(1, "`categorical_encoding='target'`: maximum number of categorical columns, up to 3, that are combined into one feature.", _int(1, 3)),
@@ -150,9 +155,9 @@ COMMON = {
     "scoring": Parameter("loss", "Score used for early stopping: 'loss', the name of a metric of `sapwood.metrics`, a scikit-learn scorer, by name or as a callable (estimator, X, y) -> float, or a function (y, predicted) -> float, for which lower is better unless its name ends with `_score`. None: the `score` method of the estimator.", Values("str", str), Values("Scorer", callable), NONE),
     "validation_fraction": Parameter(0.1, "Fraction (float) or number (int) of the rows held out for early stopping. None: use the training score.", Values("float", Number(RealNotInt, 0, 1, closed="neither")), Values("int", Number(Integral, 1, None, closed="left")), NONE),
     "validation_split": Parameter(None, "Cross-validation splitter, or iterable of (train, test) pairs, whose last split gives the rows held out for early stopping, instead of `validation_fraction`. `fit` takes `groups` for it.", Values("int | Splitter | Iterable[Any] | None", "cv_object")),
-    "validation_folds": Parameter(None, "Number of folds of cross-validated early stopping, instead of one set of held-out rows. A model is trained for each fold, its rounds are chosen by the rows of the fold, and the result is the average of the models. For small data. None: no folds.", _int(2, 100), NONE, since="0.2"),
-    "refit_all": Parameter(False, "Whether to use the held-out rows after early stopping: all leaf values are computed again from all rows, and rounds are added in proportion to the number of rows.", BOOL, since="0.2"),
-    "n_iter_no_change": Parameter(10, "Number of rounds without improvement after which early stopping ends training.", COUNT),
+    "validation_folds": Parameter("auto", "Number of folds of cross-validated early stopping, instead of one set of held-out rows. A model is trained for each fold, its rounds are chosen by the rows of the fold, and the result is the average of the models. For small data. None: no folds.", _int(2, 100), NONE, BY_PRESET, since="0.2"),
+    "refit_all": Parameter("auto", "Whether to use the held-out rows after early stopping: all leaf values are computed again from all rows, and rounds are added in proportion to the number of rows.", BOOL, BY_PRESET, since="0.2"),
+    "n_iter_no_change": Parameter("auto", "Number of rounds without improvement after which early stopping ends training.", COUNT, BY_PRESET),
     "tol": Parameter(1e-7, "Minimum improvement of the score that counts for early stopping.", NOT_NEGATIVE),
     "verbose": Parameter(0, "Verbosity. 1: progress bar in a terminal or notebook; 2 or more: a line per round.", Values("int | bool", "verbose")),
     "random_state": Parameter(None, "Seed of the random number generators. None: a fixed seed, so that fits are reproducible.", Values("RandomState", "random_state")),
@@ -164,12 +169,12 @@ COMMON = {
     "max_step": Parameter(None, "Maximum absolute leaf value before the learning rate is applied. None: a default of the loss.", POSITIVE, NONE),
     "step": Parameter("newton", "Step size of a tree.\n- 'newton': the Newton step of each leaf;\n- 'line_search': in addition, the tree is multiplied by the factor that minimizes the training loss, before the learning rate.", _choice(*STEPS)),
     "path_smooth": Parameter(0.0, "Weight, in rows, of a node's value in the values of its children.", NOT_NEGATIVE),
-    "extra_trees": Parameter(False, "Whether each node tries one random threshold per feature instead of all (extremely randomized trees).", BOOL),
+    "extra_trees": Parameter("auto", "Whether each node tries one random threshold per feature instead of all (extremely randomized trees).", BOOL, BY_PRESET),
     "score_noise": Parameter(0.0, "Standard deviation of the log-normal noise that gains are multiplied by when features are compared.", NOT_NEGATIVE),
     "feature_weights": Parameter(None, "Factors applied to the gains of features when features are compared. An array gives one for each feature, a dict one for some of them.", ARRAY, _by_column("float"), SPEC, NONE),
     "max_features_level": Parameter(1.0, "Fraction of the features drawn at random for each level of a tree.", FRACTION),
-    "max_features_tree": Parameter(1.0, "Fraction of the features drawn at random for each tree.", FRACTION),
-    "subsample": Parameter(1.0, "Fraction of the rows drawn at random for each tree, with `sampling='uniform'` or `'mvs'`.", FRACTION),
+    "max_features_tree": Parameter("auto", "Fraction of the features drawn at random for each tree.", FRACTION, BY_PRESET),
+    "subsample": Parameter("auto", "Fraction of the rows drawn at random for each tree, with `sampling='uniform'` or `'mvs'`.", FRACTION, BY_PRESET),
     "sampling": Parameter("uniform", "Row sampling.\n- 'uniform': all rows are equally probable;\n- 'goss': the rows with the largest gradients and a sample of the others, after the first 1 / learning_rate rounds;\n- 'mvs': minimal variance sampling;\n- 'bayesian': all rows, with random weights (Bayesian bootstrap).\n'mvs' and 'bayesian' affect only the search for splits: leaf values use all rows.", _choice(*SAMPLINGS)),
     "goss_top": Parameter(0.2, "`sampling='goss'`: fraction of the rows, those with the largest gradients, that is kept.", BETWEEN_0_AND_1),
     "goss_other": Parameter(0.1, "`sampling='goss'`: fraction of the rows that is drawn from the others.", BETWEEN_0_AND_1),

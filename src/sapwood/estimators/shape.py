@@ -1,0 +1,43 @@
+"""Shape of the data of a fit: the facts that presets decide by."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sapwood.data.dataset import Dataset
+from sapwood.estimators.inputs import FitCall
+from sapwood.losses import Loss
+from sapwood.losses.ranking import RankingLoss
+from sapwood.params.presets import Shape
+from sapwood.runtime.execution import Execution
+
+KINDS = {"logit": "binary", "softmax": "multiclass", "log": "count"}  # by link
+
+
+def shape_of(data: Dataset, loss: Loss, call: FitCall, execution: Execution) -> Shape:
+    """Shape of a fit on these rows."""
+    options = call.options
+    given = {"callbacks": options.callbacks, "eval_sets": options.eval_sets, "checkpoint": options.checkpoint}
+    return Shape(
+        n_rows=execution.total(data.n_rows),
+        n_features=data.table.n_features,
+        kind=kind_of(loss),
+        n_outputs=loss.n_outputs,
+        measure_hessian=lambda: row_hessian(data, loss, execution),
+        validates=call.validation.any,
+        single=next((f"{name} is given" for name, value in given.items() if value), ""),
+    )
+
+
+def kind_of(loss: Loss) -> str:
+    """Kind of the targets of a loss."""
+    return "survival" if loss.survival else "ranking" if isinstance(loss, RankingLoss) else KINDS.get(loss.link, "regression")
+
+
+def row_hessian(data: Dataset, loss: Loss, execution: Execution) -> float:
+    """Mean hessian of a row and output at the base score, weights included."""
+    y, weight = data.take(data.y), data.weights
+    queries = data.queries if data.queries is None or data.rows is None else data.queries.take(data.rows)
+    raw = np.repeat(loss.base_score(y, weight, execution)[:, None], len(y), axis=1)
+    _, hessians = loss.bind(queries, execution).weighted_gradients(y, raw, weight, execution)
+    return sum(execution.exact_sums(hessians)) / (execution.total(len(y)) * loss.n_outputs)

@@ -1,0 +1,181 @@
+"""Presets: values of the parameters that are 'auto', chosen from the shape of the data.
+
+A preset is a function of the shape of a fit that returns choices: a value for each parameter that may be 'auto', and why. An explicit value
+of a parameter is never changed. The choices of a fit, given explicitly, give the same model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, cast
+
+from sapwood.params.signatures import CommonParameters, ResolvedParameters
+
+AUTO = "auto"
+TINY_ROWS = 100  # below, rows are too few for folds
+FEW_ROWS = 5_000  # below, models of folds are averaged; from here on, rows are held out once
+MANY_ROWS = 20_000
+HELD_OUT, KEPT = 0.1, 0.9  # fractions of the rows
+
+# Values of scikit-learn's HistGradientBoosting, and of parameters that it does not have.
+CLASSIC: dict[str, Any] = {
+    "learning_rate": 0.1,
+    "max_iter": 100,
+    "max_leaf_nodes": 31,
+    "min_samples_leaf": 20,
+    "l2_regularization": 0.0,
+    "subsample": 1.0,
+    "max_features_tree": 1.0,
+    "extra_trees": False,
+    "cat_smooth": 30.0,
+    "cat_l2": 30.0,
+    "min_samples_level": 50,
+    "early_stopping": AUTO,
+    "validation_folds": None,
+    "refit_all": False,
+    "n_iter_no_change": 10,
+}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Facts about the data and the arguments of a fit that presets decide by.
+
+    Attributes
+    ----------
+    kind : 'regression', 'count' (log link), 'binary', 'multiclass', 'ranking' or 'survival'
+    measure_hessian : computes the mean hessian of a row at the base score: what a row is worth in units of `l2_regularization`
+    validates : whether the user gave validation rows
+    single : why there can be one training run only; '' if there can be several
+    """
+
+    n_rows: int
+    n_features: int
+    kind: str
+    n_outputs: int = 1
+    measure_hessian: Callable[[], float] = lambda: 1.0
+    validates: bool = False
+    single: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Value of a parameter, and why it was chosen."""
+
+    value: Any
+    reason: str
+
+
+class ResolvedParams(dict[str, Any]):
+    """Values chosen for parameters that were 'auto'. `reasons` says why.
+
+    The same estimator with these values as parameters, fitted to the same data, gives the same model.
+    """
+
+    reasons: dict[str, str]
+
+    def __init__(self, choices: Mapping[str, Choice]) -> None:
+        super().__init__({name: choice.value for name, choice in choices.items()})
+        self.reasons = {name: choice.reason for name, choice in choices.items()}
+
+    def __repr__(self) -> str:
+        width = max((len(f"{name}={value!r}") for name, value in self.items()), default=0)
+        return "\n".join(f"{f'{name}={value!r}':<{width}}  {self.reasons[name]}" for name, value in self.items())
+
+    def __reduce__(self) -> Any:
+        return ResolvedParams, ({name: Choice(value, self.reasons[name]) for name, value in self.items()},)
+
+
+def classic(shape: Shape) -> dict[str, Choice]:
+    """Defaults of scikit-learn's HistGradientBoosting."""
+    return {name: Choice(value, "preset='classic'") for name, value in CLASSIC.items()}
+
+
+def fast(shape: Shape) -> dict[str, Choice]:
+    """One training run of 100 rounds."""
+    out = {name: Choice(value, "preset='fast'") for name, value in CLASSIC.items()}
+    out["early_stopping"] = Choice(shape.validates, "validation rows are given" if shape.validates else "preset='fast'")
+    return out | _categories(shape.measure_hessian())
+
+
+def auto(shape: Shape) -> dict[str, Choice]:
+    """Early stopping on rows of the training set, which are used again afterwards."""
+    if shape.n_rows < TINY_ROWS:
+        return {name: Choice(value, f"fewer than {TINY_ROWS} rows") for name, value in CLASSIC.items()}
+    few, row_hessian = shape.n_rows < FEW_ROWS, shape.measure_hessian()
+    size = f"{shape.n_rows} rows, {shape.kind}"
+    out = {
+        "learning_rate": Choice(_learning_rate(shape), size),
+        "max_iter": Choice(2000 if few else 1000, "maximum; early stopping chooses the number of rounds"),
+        "max_leaf_nodes": Choice(_leaves(shape), size),
+        "min_samples_leaf": Choice(40 if shape.kind == "binary" and not few else 5, size),
+        "l2_regularization": Choice((3.0 if few else 1.0) * row_hessian, f"{3 if few else 1} rows of mean hessian"),
+        "subsample": Choice(0.8 if few else 0.75, size),
+        "max_features_tree": Choice(0.8, size),
+        "extra_trees": Choice(False, size),
+        "n_iter_no_change": Choice(50, "validation scores are noisy"),
+    }
+    return out | _categories(row_hessian) | _validation(shape, few)
+
+
+def best(shape: Shape) -> dict[str, Choice]:
+    """As 'auto', with smaller steps, and models of folds averaged for any number of rows."""
+    out = auto(shape)
+    if shape.n_rows < TINY_ROWS:
+        return out
+    out["learning_rate"] = Choice(out["learning_rate"].value / 2, "preset='best'")
+    out["max_iter"] = Choice(4000, "maximum; early stopping chooses the number of rounds")
+    out["n_iter_no_change"] = Choice(100, "small steps")
+    if not (shape.single or shape.validates):
+        out["validation_folds"], out["refit_all"] = Choice(8, "preset='best'"), Choice(False, "models of folds are averaged")
+    return out
+
+
+def _learning_rate(shape: Shape) -> float:
+    if shape.kind == "multiclass":
+        return 0.1 if shape.n_rows < MANY_ROWS else 0.05
+    return 0.05 if shape.n_rows < MANY_ROWS else 0.07
+
+
+def _leaves(shape: Shape) -> int:
+    if shape.n_rows < FEW_ROWS:
+        return 16 if shape.kind == "multiclass" else 8
+    return {"multiclass": 64, "binary": 16}.get(shape.kind, 31)
+
+
+def _categories(row_hessian: float) -> dict[str, Choice]:
+    reason = "5 rows of mean hessian"
+    smooth = Choice(5.0 * row_hessian, reason)
+    return {"cat_smooth": smooth, "cat_l2": smooth, "min_samples_level": Choice(5, reason)}
+
+
+def _validation(shape: Shape, few: bool) -> dict[str, Choice]:
+    """How rounds are chosen."""
+    stops = Choice(True, "validation rows are given" if shape.validates else "rounds are chosen by held-out rows")
+    single = shape.single or ("validation rows are given" if shape.validates else "")
+    folds, again = Choice(None, single or f"at least {FEW_ROWS} rows"), Choice(not single, single or "held-out rows are used again")
+    if few and not single:
+        folds, again = Choice(5, f"fewer than {FEW_ROWS} rows"), Choice(False, "models of folds are averaged")
+    return {"early_stopping": stops, "validation_folds": folds, "refit_all": again}
+
+
+PRESETS: dict[str, Callable[[Shape], dict[str, Choice]]] = {"auto": auto, "fast": fast, "best": best, "classic": classic}
+
+
+def is_classic(p: CommonParameters, continues: bool) -> bool:
+    """Whether parameters that are 'auto' have the values of 'classic', whatever the preset."""
+    return p.max_iter != AUTO or continues or p.boosting != "plain" or p.tree_method in ("exact", "approx")
+
+
+def resolve_parameters(p: CommonParameters, shape: Shape, continues: bool) -> tuple[ResolvedParameters, ResolvedParams]:
+    """Parameters without 'auto', and the values chosen for those that were.
+
+    A fit with an explicit `max_iter`, one that continues another, and modes and tree methods that scikit-learn does not have, take the
+    values of 'classic': automatic choices are made for a number of rounds that is chosen automatically.
+    """
+    choices = (classic if is_classic(p, continues) else PRESETS[p.preset])(shape)
+    chosen = {name: choice for name, choice in choices.items() if getattr(p, name) == AUTO and isinstance(getattr(p, name), str)}
+    values = vars(p) | {name: choice.value for name, choice in chosen.items()}
+    return cast(ResolvedParameters, SimpleNamespace(**values)), ResolvedParams(chosen)

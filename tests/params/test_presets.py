@@ -1,0 +1,104 @@
+"""Presets choose the parameters that are 'auto', and only these; given explicitly, the choices give the same model."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor
+from sapwood.params.presets import CLASSIC, PRESETS, Shape, resolve_parameters
+from sapwood.params.table import BY_PRESET, COMMON
+
+rng = np.random.default_rng(0)
+N = 400
+X = pd.DataFrame(rng.normal(size=(N, 4)), columns=list("abcd"))
+X["k"] = pd.Categorical(rng.choice(list("uvwxyz"), N))
+SIGNAL = X["a"] + np.sin(2 * X["b"]) + (X["k"] == "u")
+TARGETS = {
+    "regression": (BoostingRegressor(), SIGNAL + rng.normal(size=N)),
+    "count": (BoostingRegressor(loss="poisson"), rng.poisson(np.exp(SIGNAL / 3))),
+    "binary": (BoostingClassifier(), (SIGNAL + rng.normal(size=N) > 0).astype(int)),
+    "multiclass": (BoostingClassifier(), np.digitize(SIGNAL + rng.normal(size=N), [-0.5, 0.8])),
+}
+
+
+def test_every_preset_chooses_every_parameter():
+    allowed = {name for name, parameter in COMMON.items() if any(one == BY_PRESET.allowed for one in parameter.allowed if one)}
+    for preset in PRESETS.values():
+        for n_rows in (50, 400, 8_000, 100_000):
+            for kind in ("regression", "count", "binary", "multiclass", "ranking", "survival"):
+                assert set(preset(Shape(n_rows, 5, kind))) == allowed | {"early_stopping"} == set(CLASSIC)
+
+
+def test_explicit_values_are_kept():
+    p = BoostingRegressor(preset="auto", learning_rate=0.3, subsample=1.0)._values()
+    resolved, choices = resolve_parameters(p, Shape(8_000, 5, "regression"), continues=False)
+    assert (resolved.learning_rate, resolved.subsample) == (0.3, 1.0)
+    assert not {"learning_rate", "subsample"} & set(choices)
+    assert resolved.max_iter == choices["max_iter"] != 100
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"max_iter": 7}, {"boosting": "dart"}, {"tree_method": "exact"}, {"boosting": "forest", "subsample": 0.5}]
+)
+def test_explicit_rounds_and_other_modes_take_the_classic_values(parameters):
+    p = BoostingRegressor(preset="auto", **parameters)._values()
+    _, choices = resolve_parameters(p, Shape(8_000, 5, "regression"), continues=False)
+    assert choices == {name: value for name, value in CLASSIC.items() if name not in parameters}
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_choices_given_explicitly_give_the_same_model(kind, preset):
+    estimator, y = TARGETS[kind]
+    fitted = clone(estimator).set_params(preset=preset).fit(X, y)
+    again = clone(estimator).set_params(**fitted.resolved_params_).fit(X, y)
+    assert again.model_.to_bytes() == fitted.model_.to_bytes()
+    assert not again.resolved_params_ or set(again.resolved_params_) == {"early_stopping"}
+
+
+def test_choices_are_saved():
+    fitted = BoostingRegressor(preset="auto").fit(X, TARGETS["regression"][1])
+    for loaded in (BoostingRegressor.from_bytes(fitted.to_bytes()), pickle.loads(pickle.dumps(fitted))):
+        assert loaded.resolved_params_ == fitted.resolved_params_
+        assert loaded.resolved_params_.reasons == fitted.resolved_params_.reasons
+    lines = repr(fitted.resolved_params_).splitlines()
+    assert len(lines) == len(fitted.resolved_params_)
+    assert any("validation_folds=5" in line and "rows" in line for line in lines)
+
+
+def test_units_are_rows_of_the_loss():
+    """Targets of small mean have small hessians: penalties of counts shrink with them."""
+    y = TARGETS["count"][1]
+    l2 = [BoostingRegressor(loss="poisson", preset="auto").fit(X, y * scale).resolved_params_["l2_regularization"] for scale in (1.0, 0.1)]
+    assert l2[1] == pytest.approx(l2[0] / 10)
+
+
+def test_arguments_of_fit_that_need_a_single_run(tmp_path):
+    y = TARGETS["regression"][1]
+    for arguments in ({"X_val": X, "y_val": y}, {"eval_sets": {"other": (X, y)}}, {"checkpoint": tmp_path / "a.checkpoint"}):
+        resolved = BoostingRegressor(preset="auto").fit(X, y, **arguments).resolved_params_
+        assert (resolved["early_stopping"], resolved["validation_folds"], resolved["refit_all"]) == (True, None, False)
+        assert "given" in resolved.reasons["validation_folds"]
+
+
+def test_continued_training_takes_the_classic_values():
+    y = TARGETS["regression"][1]
+    model = BoostingRegressor(preset="auto").partial_fit(X, y)
+    assert dict(model.resolved_params_) == CLASSIC
+    assert BoostingRegressor(preset="auto", warm_start=True).fit(X, y).n_iter_ == 100
+
+
+def test_ranker():
+    ranker = BoostingRanker(preset="auto").fit(X, TARGETS["multiclass"][1], group=[20] * 20)
+    assert ranker.resolved_params_["validation_folds"] == 5
+
+
+@pytest.mark.parametrize("preset", ["auto", "best"])
+def test_never_much_worse_than_a_constant(preset):
+    """Targets without any relation to the features."""
+    noise = rng.normal(size=300)
+    model = BoostingRegressor(preset=preset).fit(X[:300], noise)
+    assert np.mean(model.predict(X[300:]) ** 2) < 0.05
