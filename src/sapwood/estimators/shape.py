@@ -37,6 +37,7 @@ def kind_of(loss: Loss) -> str:
 def row_hessian(data: Dataset, loss: Loss, execution: Execution) -> float:
     """Mean hessian of a row and output at the base score, weights included."""
     y, weight = data.take(data.y), data.weights
+    loss.check_all_targets(y, execution)
     queries = data.queries if data.queries is None or data.rows is None else data.queries.take(data.rows)
     raw = np.repeat(loss.base_score(y, weight, execution)[:, None], len(y), axis=1)
     _, hessians = loss.bind(queries, execution).weighted_gradients(y, raw, weight, execution)
