@@ -7,6 +7,7 @@ from sapwood.callbacks.save_model import SaveModel
 from sapwood.callbacks.schedule import LearningRate
 from sapwood.callbacks.scores import Scores
 from sapwood.callbacks.stopping import EarlyStopping
+from sapwood.callbacks.time_limit import TimeLimit
 
 __all__ = [
     "TRAIN",
@@ -20,4 +21,5 @@ __all__ = [
     "Round",
     "SaveModel",
     "Scores",
+    "TimeLimit",
 ]

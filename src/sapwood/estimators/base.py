@@ -60,6 +60,7 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
     validation_score_: np.ndarray
     evals_result_: dict[str, dict[str, list[float]]]
     resolved_params_: ResolvedParams
+    time_limit_reached_: bool
 
     def __init_subclass__(cls, parameters: dict[str, Parameter] | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -121,6 +122,7 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
             "evals_result_": {on: {name: list(values[1:]) for name, values in of.items()} for on, of in result.scores.items()},
             "provenance_": result.provenance,
             "resolved_params_": result.resolved,
+            "time_limit_reached_": result.timed_out,
             "_scores": result.scores,
             "_constraints": result.constraints,
         }
@@ -163,6 +165,7 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
                 train_score=cut(self.train_score_),
                 validation_score=cut(self.validation_score_),
                 provenance=self.provenance_,
+                timed_out=self.time_limit_reached_,
                 resolved=self.resolved_params_,
             )
         )

@@ -101,6 +101,7 @@ def read_data(parameters: CommonParameters, task: Task[Any], call: FitCall, star
         train, validation = split(p, train, inputs.X, call.options.groups, seed, targets.has_strata, execution)
     loss.check_all_targets(train.take(train.y), execution)
     _check_init(p.init, execution)
+    _check_time_limit(p, execution)
     init = fitted_init(p.init, inputs.X, inputs.y, train.weight, train.rows) if previous is None else start.init
     train = replace(train, offset=initial_raw(init, inputs.source, inputs.offset, table.n_rows, loss, p.n_jobs, reader))
 
@@ -131,6 +132,12 @@ def _check_complete(inputs: FitInput) -> None:
         present = next(name for name, value in [*arguments.items(), *inputs.more.items()] if value is not None)
         missing = next(name for name, value in arguments.items() if value is None)
         raise ValueError(f"{present} is provided, but {missing} was not provided")
+
+
+def _check_time_limit(p: ResolvedParameters, execution: Execution) -> None:
+    """Raise a ValueError if partitions would have to agree on the time."""
+    if p.time_limit is not None and not execution.is_local:
+        raise ValueError(f"time_limit={p.time_limit} cannot be combined with several partitions of the rows: use max_iter")
 
 
 def _check_init(init: Any, execution: Execution) -> None:

@@ -29,6 +29,7 @@ class FitResult:
     scores : scores of all data sets
     train_score, validation_score : scores of early stopping; higher is better
     provenance : version, number of rows, digest of the data
+    timed_out : whether `time_limit` ended training
     resolved : values chosen for parameters that were 'auto'
     """
 
@@ -41,4 +42,5 @@ class FitResult:
     train_score: np.ndarray = field(default_factory=lambda: np.array([]))
     validation_score: np.ndarray = field(default_factory=lambda: np.array([]))
     provenance: dict[str, str | int] = field(default_factory=dict)
+    timed_out: bool = False
     resolved: ResolvedParams = field(default_factory=lambda: ResolvedParams({}))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from sapwood.callbacks import TRAIN, Callback, EarlyStopping, Log, Measure, ProgressBar
+from sapwood.callbacks import TRAIN, Callback, EarlyStopping, Log, Measure, ProgressBar, TimeLimit
 from sapwood.data.fingerprint import Fingerprint, join_digests
 from sapwood.estimators.fit_data import FitData, read_data
 from sapwood.estimators.fit_result import FitResult
@@ -27,12 +29,16 @@ from sapwood.training.warm_start import WarmStart
 from sapwood.version import __version__
 
 
-def fit(parameters: CommonParameters, task: Task[Any], prototype: Prototype, call: FitCall, start: WarmStart, execution: Execution) -> FitResult:
+def fit(
+    parameters: CommonParameters, task: Task[Any], prototype: Prototype, call: FitCall, start: WarmStart, execution: Execution
+) -> FitResult:
     """Train a model.
 
     Parameters have been validated. The estimator is known only by its prototype, and is not changed. With several partitions, each calls
     this function with its own rows, and all get the same model.
     """
+    began = time.monotonic()
+    limits: list[TimeLimit] = []
     data, options = read_data(parameters, task, call, start, prototype.name, execution), call.options
     p = data.parameters
     n_rows = execution.total(data.train.n_rows)
@@ -48,8 +54,10 @@ def fit(parameters: CommonParameters, task: Task[Any], prototype: Prototype, cal
         scoring = Scoring(p.scoring, task, data.targets, prototype, result(model), execution)
         return scoring.measures(data.stop_set, eval_sets, options.eval_metric)
 
-    def callbacks(model: Model) -> list[Callback]:
-        return [*_own_callbacks(p, data), *options.callbacks, *prototype.callbacks(result(model), call.train.X, call.train.y)]
+    def callbacks(model: Model, until: float) -> list[Callback]:
+        if p.time_limit is not None:
+            limits.append(TimeLimit(max(1e-9, p.time_limit * until - (time.monotonic() - began))))
+        return [*limits[-1:], *_own_callbacks(p, data), *options.callbacks, *prototype.callbacks(result(model), call.train.X, call.train.y)]
 
     def open_checkpoint(measures: dict[str, list[Measure]]) -> CheckpointWriter:
         if options.checkpoint is None:
@@ -63,6 +71,8 @@ def fit(parameters: CommonParameters, task: Task[Any], prototype: Prototype, cal
     build = plan.binning.builder(data.train, encoded, data.seed, execution, start.model)
     trainer = Trainer(data, plan, start, encoded, build, measures, callbacks, open_checkpoint, execution)
     trained = make_procedure(p).run(trainer)
+    if timed_out := any(limit.reached for limit in limits):
+        warnings.warn(f"time_limit={p.time_limit} ended training: the model has {trained.model.n_rounds} rounds", UserWarning, stacklevel=2)
     digest = join_digests(filter(None, (start.data, fingerprint.digest)))
     return replace(
         result(trained.model),
@@ -70,6 +80,7 @@ def fit(parameters: CommonParameters, task: Task[Any], prototype: Prototype, cal
         train_score=_stopping_scores(trained, None if data.stop_set is None else TRAIN),
         validation_score=_stopping_scores(trained, None if data.stop_set == TRAIN else data.stop_set),
         provenance={"sapwood": __version__, "n_rows": n_rows, "data": digest},
+        timed_out=timed_out,
     )
 
 
@@ -98,7 +109,7 @@ def _signature(
     callbacks: Sequence[Callback],
 ) -> FitSignature:
     """Return the signature of everything that determines the bytes of the model and the scores."""
-    ignored = {"n_jobs", "verbose", "random_state", "warm_start"} | ({"max_iter"} if p.boosting != "forest" else set())
+    ignored = {"n_jobs", "verbose", "random_state", "warm_start", "time_limit"} | ({"max_iter"} if p.boosting != "forest" else set())
     settings = {"the estimator": as_text(name)}
     settings |= {name: as_text(value) for name, value in vars(p).items() if name not in ignored}
     settings |= {

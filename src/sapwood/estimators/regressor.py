@@ -52,6 +52,10 @@ class BoostingRegressor(RegressorSignatures, RegressorMixin, BaseBoosting, param
         Metrics after each round, on "train" and "validation" with early stopping, and on `eval_sets`.
     provenance_ : dict
         Version of Sapwood, number of training rows, and a hash of all data that the model depends on.
+    resolved_params_ : dict
+        Values chosen for parameters that were 'auto'. Its attribute `reasons` says why.
+    time_limit_reached_ : bool
+        Whether `time_limit` ended training.
     feature_importances_ : array of shape (n_features_in_,)
         Fraction of the total gain that each column has.
     model_ : Model

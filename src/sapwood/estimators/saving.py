@@ -45,6 +45,7 @@ class SavedEstimator(ABC):
     do_early_stopping_: bool
     provenance_: dict[str, str | int]
     resolved_params_: ResolvedParams
+    time_limit_reached_: bool
     _constraints: list[str]
     _scores: dict[str, dict[str, list[float]]]
     evals_result_: dict[str, dict[str, list[float]]]
@@ -126,6 +127,7 @@ class SavedEstimator(ABC):
         return {
             "constraints": self._constraints,
             "early_stopping": self.do_early_stopping_,
+            **({"timed_out": True} if self.time_limit_reached_ else {}),
             "scores": to_data(self._scores),
             "train_score": to_data(self.train_score_.tolist()),
             "validation_score": to_data(self.validation_score_.tolist()),
@@ -159,6 +161,7 @@ class SavedEstimator(ABC):
                 init=init,
                 constraints=texts,
                 stops=data.get("early_stopping") is True,
+                timed_out=data.get("timed_out") is True,
                 scores=scores,
                 train_score=train_score,
                 validation_score=validation_score,

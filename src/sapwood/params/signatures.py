@@ -69,6 +69,7 @@ class CommonParameters(CheckedNames, ABC):
     """Parameters of all estimators."""
 
     preset: Literal["auto", "fast", "best", "classic"]
+    time_limit: float | None
     learning_rate: float | Literal["auto"]
     max_iter: int | Literal["auto"]
     max_leaf_nodes: int | Literal["auto"] | None
@@ -147,6 +148,7 @@ class ResolvedParameters:
     """Parameters of all estimators, after a preset has chosen those that were `auto`."""
 
     preset: Literal["auto", "fast", "best", "classic"]
+    time_limit: float | None
     learning_rate: float
     max_iter: int
     max_leaf_nodes: int | None
@@ -249,6 +251,7 @@ class RegressorSignatures(CommonParameters):
         aft_distribution: Literal["normal", "logistic", "extreme"] = "normal",
         aft_sigma: float = 1.0,
         preset: Literal["auto", "fast", "best", "classic"] = "classic",
+        time_limit: float | None = None,
         learning_rate: float | Literal["auto"] = "auto",
         max_iter: int | Literal["auto"] = "auto",
         max_leaf_nodes: int | Literal["auto"] | None = "auto",
@@ -347,6 +350,9 @@ class RegressorSignatures(CommonParameters):
             - 'best': as 'auto', with smaller steps and averaged folds for any number of rows;
             - 'classic': the defaults of scikit-learn's HistGradientBoosting.
             If `max_iter` is given, or training continues another fit, all presets choose the values of 'classic'.
+        time_limit : float or None, default=None
+            Maximum time of `fit` in seconds. Training stops before a round that would exceed it, with a warning; the model has the rounds
+            so far. None: no limit.
         learning_rate : float or 'auto', default='auto'
             Factor applied to the leaf values of every tree (shrinkage). 'auto': chosen by `preset`.
         max_iter : int or 'auto', default='auto'
@@ -564,6 +570,7 @@ class RegressorSignatures(CommonParameters):
         self.aft_distribution: Literal["normal", "logistic", "extreme"] = aft_distribution
         self.aft_sigma: float = aft_sigma
         self.preset: Literal["auto", "fast", "best", "classic"] = preset
+        self.time_limit: float | None = time_limit
         self.learning_rate: float | Literal["auto"] = learning_rate
         self.max_iter: int | Literal["auto"] = max_iter
         self.max_leaf_nodes: int | Literal["auto"] | None = max_leaf_nodes
@@ -845,6 +852,7 @@ class ClassifierSignatures(CommonParameters):
         *,
         focal_gamma: float = 2.0,
         preset: Literal["auto", "fast", "best", "classic"] = "classic",
+        time_limit: float | None = None,
         learning_rate: float | Literal["auto"] = "auto",
         max_iter: int | Literal["auto"] = "auto",
         max_leaf_nodes: int | Literal["auto"] | None = "auto",
@@ -934,6 +942,9 @@ class ClassifierSignatures(CommonParameters):
             - 'best': as 'auto', with smaller steps and averaged folds for any number of rows;
             - 'classic': the defaults of scikit-learn's HistGradientBoosting.
             If `max_iter` is given, or training continues another fit, all presets choose the values of 'classic'.
+        time_limit : float or None, default=None
+            Maximum time of `fit` in seconds. Training stops before a round that would exceed it, with a warning; the model has the rounds
+            so far. None: no limit.
         learning_rate : float or 'auto', default='auto'
             Factor applied to the leaf values of every tree (shrinkage). 'auto': chosen by `preset`.
         max_iter : int or 'auto', default='auto'
@@ -1130,6 +1141,7 @@ class ClassifierSignatures(CommonParameters):
         self.loss: Literal["log_loss", "focal"] | str | Loss | type[Loss] | GradientFunction = loss
         self.focal_gamma: float = focal_gamma
         self.preset: Literal["auto", "fast", "best", "classic"] = preset
+        self.time_limit: float | None = time_limit
         self.learning_rate: float | Literal["auto"] = learning_rate
         self.max_iter: int | Literal["auto"] = max_iter
         self.max_leaf_nodes: int | Literal["auto"] | None = max_leaf_nodes
@@ -1420,6 +1432,7 @@ class RankerSignatures(CommonParameters):
         lambdarank_norm: bool = True,
         label_gain: ArrayLike | None = None,
         preset: Literal["auto", "fast", "best", "classic"] = "classic",
+        time_limit: float | None = None,
         learning_rate: float | Literal["auto"] = "auto",
         max_iter: int | Literal["auto"] = "auto",
         max_leaf_nodes: int | Literal["auto"] | None = "auto",
@@ -1518,6 +1531,9 @@ class RankerSignatures(CommonParameters):
             - 'best': as 'auto', with smaller steps and averaged folds for any number of rows;
             - 'classic': the defaults of scikit-learn's HistGradientBoosting.
             If `max_iter` is given, or training continues another fit, all presets choose the values of 'classic'.
+        time_limit : float or None, default=None
+            Maximum time of `fit` in seconds. Training stops before a round that would exceed it, with a warning; the model has the rounds
+            so far. None: no limit.
         learning_rate : float or 'auto', default='auto'
             Factor applied to the leaf values of every tree (shrinkage). 'auto': chosen by `preset`.
         max_iter : int or 'auto', default='auto'
@@ -1715,6 +1731,7 @@ class RankerSignatures(CommonParameters):
         self.lambdarank_norm: bool = lambdarank_norm
         self.label_gain: ArrayLike | None = label_gain
         self.preset: Literal["auto", "fast", "best", "classic"] = preset
+        self.time_limit: float | None = time_limit
         self.learning_rate: float | Literal["auto"] = learning_rate
         self.max_iter: int | Literal["auto"] = max_iter
         self.max_leaf_nodes: int | Literal["auto"] | None = max_leaf_nodes

@@ -127,6 +127,7 @@ CLASSIFICATION_LOSSES = {*BINARY, *(old for old, new in DEPRECATED_NAMES.items()
 # fmt: off
 COMMON = {
     "preset": Parameter("classic", "Rule that chooses parameters that are 'auto' by the shape of the data; `resolved_params_` has the chosen values.\n- 'auto': early stopping on rows of the training set. With few rows, models of folds are averaged; with more, the held-out rows are used again to compute leaf values;\n- 'fast': one training run of 100 rounds;\n- 'best': as 'auto', with smaller steps and averaged folds for any number of rows;\n- 'classic': the defaults of scikit-learn's HistGradientBoosting.\nIf `max_iter` is given, or training continues another fit, all presets choose the values of 'classic'.", _choice("auto", "fast", "best", "classic"), since="0.2"),
+    "time_limit": Parameter(None, "Maximum time of `fit` in seconds. Training stops before a round that would exceed it, with a warning; the model has the rounds so far. None: no limit.", POSITIVE, NONE, since="0.2"),
     "learning_rate": Parameter("auto", "Factor applied to the leaf values of every tree (shrinkage).", POSITIVE, BY_PRESET),
     "max_iter": Parameter("auto", "Maximum number of boosting rounds. A round grows one tree, or several for multi-output regression and multiclass classification: see `multi_strategy` and `shared_trees`.", COUNT, BY_PRESET),
     "max_leaf_nodes": Parameter("auto", "Maximum number of leaves of a tree. None: no limit.", _int(2), NONE, BY_PRESET),

@@ -43,7 +43,7 @@ class Trainer:
     encoded : encoding, fitted to the training rows
     build : function (table, rows) that bins selected rows of a table
     measures : function (model, names of evaluation sets) that returns the metrics of each data set
-    callbacks : function (model) that returns the callbacks of a training run
+    callbacks : function (model, fraction of the time limit at which the run must end) that returns the callbacks of a training run
     open_checkpoint : function (measures) that opens the checkpoint of the fit
     """
 
@@ -53,7 +53,7 @@ class Trainer:
     encoded: FittedEncoding
     build: Callable[..., Pages | SortedRows]
     measures: Callable[[Model, Sequence[str]], dict[str, list[Measure]]]
-    callbacks: Callable[[Model], Sequence[Callback]]
+    callbacks: Callable[[Model, float], Sequence[Callback]]
     open_checkpoint: Callable[[dict[str, list[Measure]]], CheckpointWriter]
     execution: Execution
 
@@ -83,12 +83,14 @@ class Trainer:
         base_score = self.data.targets.base_score(train_set, self.data.loss, self.execution)
         return training.first_model(train_set, base_score, schema=self.data.schema, encoding=self.encoded.encoding)
 
-    def train(self, train_set: BoostingDataset, eval_sets: Mapping[str, BoostingDataset], training: TrainingPlan) -> Trained:
-        """Train a model with the scores, the callbacks and the checkpoint of the fit."""
+    def train(
+        self, train_set: BoostingDataset, eval_sets: Mapping[str, BoostingDataset], training: TrainingPlan, until: float = 1.0
+    ) -> Trained:
+        """Train a model with the scores, the callbacks and the checkpoint of the fit, until a fraction of the time limit has passed."""
         model = self.first_model(train_set, training)
         measures = self.measures(model, list(eval_sets))
         scores = Scores(measures, self.start.scores)
-        callbacks = [scores, *self.callbacks(model)]
+        callbacks = [scores, *self.callbacks(model, until)]
         model = train(train_set, eval_sets, model, training, self.execution, callbacks, self.open_checkpoint(measures))
         return Trained(model, measures, scores.values)
 

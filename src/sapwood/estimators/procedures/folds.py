@@ -24,7 +24,8 @@ class AveragedFolds(Procedure):
         for fold, (others, held_out) in enumerate(data.splits):
             train_set = trainer.select(all_rows, others)
             training = trainer.training(train_set, (data.seed + fold * FOLD_KEY) & MASK)
-            runs.append(trainer.train(train_set, {VALIDATION: trainer.select(all_rows, held_out)}, training))
+            eval_sets = {VALIDATION: trainer.select(all_rows, held_out)}
+            runs.append(trainer.train(train_set, eval_sets, training, (fold + 1) / len(data.splits)))
         model = average_models([run.model[: run.model.n_rounds_used] for run in runs])
         return Trained(model, runs[0].measures, mean_scores([run.scores for run in runs]))
 
