@@ -1,6 +1,6 @@
 import numpy as np
 
-from sapwood.importing.builder import build_model, depth_first, make_schema, whole_counts
+from sapwood.importing.builder import build_model, depth_first, make_schema, rows_and_cover
 from sapwood.model import Model
 from sapwood.trees.column_tree import ColumnTree
 from sapwood.trees.leaf_models import ConstantLeaves
@@ -50,7 +50,8 @@ def test_in_order_drops_what_is_out_of_reach():
     assert found.leaves.value.tolist() == [[0.0], [1.0], [0.0]]
 
 
-def test_whole_counts():
-    assert whole_counts(np.array([3.0, 1.0, 2.0])).tolist() == [3, 1, 2]
-    found = whole_counts(np.array([1.0, 0.25, 0.1]))
-    np.testing.assert_allclose(found / found[0], [1, 0.25, 0.1], rtol=1e-9)
+def test_rows_and_cover():
+    assert rows_and_cover(np.array([3.0, 1.0, 2.0]), "w")["count"].tolist() == [3, 1, 2]
+    assert rows_and_cover(np.array([3.0, 1.0, 2.0]), "w")["cover"] is None
+    found = rows_and_cover(np.array([1.0, 0.25, 0.1]), "w")
+    assert found["count"].tolist() == [1, 1, 1] and found["cover"].tolist() == [1, 0.25, 0.1]

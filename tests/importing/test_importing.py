@@ -274,7 +274,7 @@ class TestXgboost:
         peer = xgb.XGBClassifier(**self.FEW, base_score=0.5).fit(x, np.digitize(target(x), [0, 1]))
         document = json.loads(bytes(peer.get_booster().save_raw("json")))
         document["learner"]["learner_model_param"]["base_score"] = "5E-1"
-        ours = sapwood.importing.xgboost.read_document(document)
+        ours = sapwood.importing.xgboost.read_document(document, 10_000)
         np.testing.assert_allclose(ours.predict_proba(x), peer.predict_proba(x), rtol=1e-5)
 
     def test_best_iteration(self):

@@ -5,6 +5,8 @@
 namespace sapwood {
 namespace {
 
+constexpr double kMaxWeight = 1e300;  // of the training rows of a node: sums of two are finite
+
 // Limits of what explaining a row may cost: for each node of the model, and for any model.
 constexpr int64_t kStepsPerNode = 64, kFreeSteps = int64_t(1) << 24;
 constexpr double kSquaresPerNode = 64.0 * 64, kCubesPerNode = 64.0 * 64 * 64, kFreeWork = double(int64_t(1) << 28);
@@ -216,19 +218,20 @@ void bind_scoring(nb::module_& m) {
   explainer
       .def(
           "__init__",
-          [](Explainer* self, const Scorer& scorer, In<int64_t> count, In<int32_t> player, int n_players) {
+          [](Explainer* self, const Scorer& scorer, In<double> weight, In<int32_t> player, int n_players) {
             const int64_t n_nodes = scorer.n_nodes();
-            require(int64_t(count.size()) == n_nodes, "count must have one number for each node");
-            for (int64_t i = 0; i < n_nodes; ++i) require(count.data()[i] >= 0, "counts must not be negative");
+            require(int64_t(weight.size()) == n_nodes, "weight must have one number for each node");
+            for (int64_t i = 0; i < n_nodes; ++i)
+              require(weight.data()[i] >= 0 && weight.data()[i] <= kMaxWeight, "weights must not be negative, and finite");
             require(int(player.size()) == scorer.n_features() && n_players > 0, "player must have one number for each feature");
             for (size_t i = 0; i < player.size(); ++i)
               require(player.data()[i] >= 0 && player.data()[i] < n_players, "player out of range");
             const PathCost cost = path_cost(scorer, n_players);
             require(cost.steps <= kStepsPerNode * n_nodes + kFreeSteps && cost.squares <= kSquaresPerNode * double(n_nodes) + kFreeWork,
                     "the trees are too deep to be explained: the nodes on the way to a leaf must not be more than 64 on average");
-            new (self) Explainer(scorer, count.data(), player.data(), n_players);
+            new (self) Explainer(scorer, weight.data(), player.data(), n_players);
           },
-          "scorer"_a, "count"_a, "player"_a, "n_players"_a, nb::keep_alive<1, 2>())
+          "scorer"_a, "weight"_a, "player"_a, "n_players"_a, nb::keep_alive<1, 2>())
       .def(
           "add_against",
           [=](const Explainer& self, AnyTable x, AnyTable background, int64_t first, int64_t last, Out2<double> out, int n_threads) {

@@ -236,7 +236,7 @@ PathCost path_cost(const Scorer& scorer, int n_players) {
   return cost;
 }
 
-Explainer::Explainer(const Scorer& scorer, const int64_t* count, const int32_t* player, int n_players)
+Explainer::Explainer(const Scorer& scorer, const double* weight, const int32_t* player, int n_players)
     : scorer_(scorer), n_players_(n_players), paths_(size_t(scorer.n_trees())) {
   int64_t begin = 0;
   for (int64_t tree = 0; tree < scorer.n_trees(); ++tree) {
@@ -259,8 +259,8 @@ Explainer::Explainer(const Scorer& scorer, const int64_t* count, const int32_t* 
           next.players.push_back(own);
           next.shares.push_back(1.0);
         }
-        const int64_t all = count[begin + left] + count[begin + right];
-        next.shares[slot] *= all > 0 ? double(count[begin + child]) / double(all) : 0.5;
+        const double all = weight[begin + left] + weight[begin + right];
+        next.shares[slot] *= all > 0 ? weight[begin + child] / all : 0.5;
         next.steps.push_back({node, uint8_t(child == left), int32_t(slot)});
         next.leaf = child;
         paths.push_back(std::move(next));

@@ -37,9 +37,9 @@ PathCost path_cost(const Scorer& scorer, int n_players);
 
 class Explainer {
  public:
-  // count   (n_nodes,) training rows                     IN
+  // weight  (n_nodes,) of the training rows              IN
   // player  (n_features,) below n_players: of each feature   IN
-  Explainer(const Scorer& scorer, const int64_t* count, const int32_t* player, int n_players);
+  Explainer(const Scorer& scorer, const double* weight, const int32_t* player, int n_players);
 
   // Adds the trees [first, last) to out, (n_rows, n_outputs, n_players + 1); the last column is the value expected of a training row.
   void add(const Table& table, int64_t first, int64_t last, int n_threads, double* out) const;

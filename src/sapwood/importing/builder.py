@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +13,7 @@ from sapwood.data.columns import Kind, Schema, as_level
 from sapwood.encoding.encoding import Encoding
 from sapwood.encoding.levels import MAX_LEVELS
 from sapwood.encoding.lookup import Lookup
-from sapwood.importing.base import ImportedModelError
+from sapwood.importing.base import MAX_ROWS, ImportedModelError, in_range
 from sapwood.model import Model
 from sapwood.trees.column_tree import ColumnTree
 from sapwood.trees.tree import Tree
@@ -39,9 +41,7 @@ def build_model(
     for tree in trees:
         if (tree.column >= schema.n_features).any() or np.isnan(tree.threshold).any() or not tree.leaves.is_finite:
             raise ImportedModelError("a tree has an unknown column, a threshold that is NaN, or a leaf value that is not finite")
-    features = {c: _features_of(c, trees, len(schema.kind(c).levels)) for c in schema.categories}
-    kinds, cuts, lookups, feature_of = _lay_out(trees, schema, features)
-    binning = Binning(cuts, kinds if kinds.any() else None)
+    binning, lookups, feature_of = _lay_out(trees, schema, _features(trees, schema))
     built = [_tree(t, tree, binning, feature_of) for t, tree in enumerate(trees)]
     for built_tree in () if shared else built:
         built_tree.leaves = built_tree.leaves.output(0)
@@ -66,12 +66,11 @@ def make_schema(n_columns: int, names: Sequence[str] | None, levels: Mapping[int
     return Schema(n_columns, None if names is None else tuple(names), kinds)
 
 
-def whole_counts(weights: np.ndarray) -> np.ndarray:
-    """Return int64 counts proportional to weights: the weights themselves if they are integers, otherwise scaled by a power of two."""
-    weights = np.maximum(weights.astype(np.float64), 0.0)
-    if (weights == np.round(weights)).all():
-        return weights.astype(np.int64)
-    return np.round(weights * 2.0 ** (40 - np.ceil(np.log2(weights.max())))).astype(np.int64)
+def rows_and_cover(weights: np.ndarray, name: str) -> dict[str, Any]:
+    """Return `count` and `cover` of a tree whose nodes have weights instead of row counts: the counts are the weights, rounded up."""
+    cover = in_range(np.maximum(weights.astype(np.float64), 0.0), 0, MAX_ROWS, name)
+    count = np.ceil(cover)
+    return {"count": count.astype(np.int64), "cover": None if (count == cover).all() else cover}
 
 
 def depth_first(tree: ColumnTree) -> ColumnTree:
@@ -110,45 +109,57 @@ class _Feature:
         return int(self.bins.max(initial=0)) + 1
 
 
-def _features_of(column: int, trees: Sequence[ColumnTree], n_levels: int) -> list[_Feature]:
-    """Return the features of a categorical column; at least one."""
-    features = [_Feature(n_levels)]
+def _features(trees: Sequence[ColumnTree], schema: Schema) -> dict[int, list[_Feature]]:
+    """Return the features of each categorical column; at least one."""
+    found = {c: [_Feature(len(schema.kind(c).levels))] for c in schema.categories}
     for t, tree in enumerate(trees):
         for node, left in tree.levels.items():
-            if tree.column[node] != column:
-                continue
+            features = found[int(tree.column[node])]
             if not features[-1].add_set(left):
-                features.append(_Feature(n_levels))
+                features.append(_Feature(len(left)))
                 features[-1].add_set(left)
             features[-1].splits.append((t, node))
-    return features
+    return found
+
+
+def _by_column(column: np.ndarray, nodes: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield each column with its nodes."""
+    order = nodes[np.argsort(column[nodes], kind="stable")]
+    for own in np.split(order, np.flatnonzero(np.diff(column[order])) + 1) if len(order) else ():
+        yield int(column[own[0]]), own
 
 
 def _lay_out(
     trees: Sequence[ColumnTree], schema: Schema, categorical: Mapping[int, list[_Feature]]
-) -> tuple[np.ndarray, list[np.ndarray], dict[int, Lookup], dict[Split, tuple[int, np.ndarray]]]:
-    """Return the kinds, cut points and lookups of features; and for each split on a category its feature and the bins of the levels."""
-    found: list[list[np.ndarray]] = [[] for _ in range(schema.n_features)]
+) -> tuple[Binning, dict[int, Lookup], dict[Split, tuple[int, np.ndarray]]]:
+    """Return the cut points and lookups of features; and for each split on a category its feature and the bins of the levels.
+
+    Time and memory depend on the columns that the trees use, not on how many there are.
+    """
+    found: defaultdict[int, list[np.ndarray]] = defaultdict(list)
     for tree in trees:
         inner = ~tree.is_leaf
         inner[list(tree.levels)] = False
-        for column in np.unique(tree.column[inner]):
-            found[column].append(tree.threshold[inner & (tree.column == column)])
-    cuts = [np.unique(np.concatenate([np.empty(0), *own])) for own in found]
-    cuts = [own[np.isfinite(own)] for own in cuts]
-    kinds, lookups, feature_of = [NUMBER] * schema.n_features, {}, {}
+        for column, nodes in _by_column(tree.column, np.flatnonzero(inner)):
+            found[column].append(tree.threshold[nodes])
+    cuts = {column: np.unique(np.concatenate(own)) for column, own in found.items()}
+    cuts = {column: own[np.isfinite(own)] for column, own in cuts.items()}
+    lookups, feature_of, n_features = {}, {}, schema.n_features
     for column, features in categorical.items():
         n_levels = len(schema.kind(column).levels)
         for i, own in enumerate(features):
-            feature = column if i == 0 else len(cuts)
-            if i > 0:
-                kinds.append(PARTITION)
-                cuts.append(np.empty(0))
-            kinds[feature], cuts[feature] = PARTITION, np.arange(own.n_bins - 1) + 0.5
+            feature = column if i == 0 else n_features
+            n_features += i > 0
+            cuts[feature] = np.arange(own.n_bins - 1) + 0.5
             keys = np.arange(1, n_levels + 1, dtype=np.int64)
             lookups[feature] = Lookup((column,), (n_levels,), keys, own.bins.astype(np.float64), np.nan, PARTITION)
             feature_of.update(dict.fromkeys(own.splits, (feature, own.bins)))
-    return np.array(kinds, dtype=np.uint8), cuts, lookups, feature_of
+    begin, kinds = np.zeros(n_features + 1, dtype=np.int64), np.full(n_features, NUMBER, dtype=np.uint8)
+    kinds[list(lookups)] = PARTITION
+    for feature, own_cuts in cuts.items():
+        begin[feature + 1] = len(own_cuts)
+    joined = np.concatenate([np.empty(0), *(cuts[feature] for feature in sorted(cuts))])
+    return Binning.from_arrays(joined, np.cumsum(begin), kinds if lookups else None), lookups, feature_of
 
 
 def _tree(number: int, tree: ColumnTree, binning: Binning, feature_of: Mapping[Split, tuple[int, np.ndarray]]) -> Tree:
@@ -156,8 +167,7 @@ def _tree(number: int, tree: ColumnTree, binning: Binning, feature_of: Mapping[S
     feature, threshold = tree.column.astype(np.int32), np.where(tree.is_leaf, 0.0, tree.threshold)
     bins = np.zeros(n, dtype=np.int32)
     sets: list[np.ndarray] = []
-    for column in np.unique(tree.column[~tree.is_leaf]).tolist():
-        own = tree.column == column
+    for column, own in _by_column(tree.column, np.flatnonzero(~tree.is_leaf)):
         bins[own] = np.searchsorted(binning.cuts_of(column), threshold[own], side="left")
     for node in sorted(tree.levels):
         feature[node], of_level = feature_of[number, node]
@@ -175,5 +185,6 @@ def _tree(number: int, tree: ColumnTree, binning: Binning, feature_of: Mapping[S
         gain=np.where(tree.is_leaf, 0.0, tree.gain).astype(np.float64),
         count=tree.count.astype(np.int64),
         leaves=tree.leaves.only(np.flatnonzero(tree.is_leaf)),
+        cover=tree.cover,
         sets=np.array(sets, dtype=np.uint32).reshape(-1, 8),
     )

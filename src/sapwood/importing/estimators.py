@@ -10,8 +10,9 @@ import numpy as np
 from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor
 from sapwood.estimators.fit_result import FitResult
 from sapwood.estimators.targets import ClassLabels
+from sapwood.importing.base import ImportedModelError
 from sapwood.losses import BINARY, MULTICLASS, RANKING, REGRESSION
-from sapwood.model import Model
+from sapwood.model import Model, ModelFormatError
 from sapwood.version import __version__
 
 
@@ -45,6 +46,9 @@ def _estimator(estimator: Any, model: Model, source: str) -> Any:
     """Set the fitted attributes of an estimator. `source` is the name of the other library."""
     # The training data is unknown; a hash of the model takes the place of its digest.
     provenance: dict[str, str | int] = {"sapwood": __version__, "imported from": source}
-    provenance["data"] = hashlib.sha256(model.to_bytes()).hexdigest()
+    try:
+        provenance["data"] = hashlib.sha256(model.to_bytes()).hexdigest()
+    except ModelFormatError as error:  # `to_bytes` checks all parts
+        raise ImportedModelError(f"the model of {source} cannot be imported: {error}") from None
     estimator._store(FitResult(model, constraints=[""] * model.schema.n_features, provenance=provenance))
     return estimator

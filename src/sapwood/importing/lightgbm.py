@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sapwood.estimators.targets import MultiLabels
-from sapwood.importing.base import ImportedModelError, reading_model
+from sapwood.importing.base import MAX_ROWS, ImportedModelError, check_outputs, check_sets, in_range, reading_model
 from sapwood.importing.builder import build_model, make_schema
 from sapwood.importing.estimators import as_classifier, as_ranker, as_regressor, loss_name
 from sapwood.trees.column_tree import ColumnTree
@@ -71,9 +71,11 @@ def read_text(text: str, classes: Any = None) -> Any:
     blocks = [block.partition("\nend of trees")[0] for block in blocks]
     name, settings = _objective(about.get("objective", "custom"))
     what, link, wanted = OBJECTIVES[name]
-    n_outputs = int(about["num_tree_per_iteration"])
-    n_columns = int(about["max_feature_idx"]) + 1
-    levels, names = _levels(about, text, n_columns), about["feature_names"].split(" ")
+    n_outputs = check_outputs(int(about["num_tree_per_iteration"]), len(blocks))
+    n_columns, names = int(about["max_feature_idx"]) + 1, about["feature_names"].split(" ")
+    if not n_columns == len(names) == len(about["feature_infos"].split(" ")):
+        raise ImportedModelError(f"max_feature_idx={n_columns - 1} beside {len(names)} feature_names: a part of the model is missing")
+    levels = _levels(about, text, n_columns)
     trees = [_Text(_fields(block)) for block in blocks]
     zero = any(tree.has_missing(ZERO_IS_MISSING) for tree in trees)
     if zero and (levels or any(tree.has_missing(NAN_IS_MISSING) for tree in trees)):
@@ -82,7 +84,8 @@ def read_text(text: str, classes: Any = None) -> Any:
     if "average_output" in about:  # a random forest
         scale /= len(trees) / n_outputs
     known = {c: {code: i for i, code in enumerate(own)} for c, own in levels.items()}
-    built = [tree.by_columns(scale, known) for tree in trees]
+    check_sets(sum(tree.n_sets for tree in trees), max(map(len, levels.values()), default=0))
+    built = [tree.by_columns(scale, known, n_columns) for tree in trees]
     values = _by_value(text, levels)
     schema = make_schema(n_columns, None if names == [f"Column_{c}" for c in range(n_columns)] else names, values)
     if zero:
@@ -140,23 +143,35 @@ class _Text:
         if fields.get("is_linear", "0") != "0":
             raise ImportedModelError("linear trees (linear_tree=True of LightGBM) cannot be imported: only constant leaves are supported")
         self.values = self._numbers("leaf_value")
-        self.decisions = self._numbers("decision_type").astype(np.int64)
+        self.decisions = self._numbers("decision_type", np.int64)
+        self.boundaries = self._numbers("cat_boundaries", np.int64)
+        self.words = self._numbers("cat_threshold", np.uint32)
 
-    def _numbers(self, name: str, type_: Any = np.float64) -> np.ndarray:
-        return np.array(self.fields.get(name, "").split(), dtype=type_)
+    def _numbers(self, name: str, type_: Any = np.float64, n: int | None = None) -> np.ndarray:
+        numbers = np.array(self.fields.get(name, "").split(), dtype=type_)
+        if n is not None and len(numbers) != n:
+            raise ImportedModelError(f"a tree has {len(numbers)} numbers {name}, and must have {n}")
+        return numbers
+
+    @property
+    def n_sets(self) -> int:
+        return int(np.count_nonzero(self.decisions & CATEGORICAL))
 
     def has_missing(self, kind: int) -> bool:
         numbers = self.decisions[self.decisions & CATEGORICAL == 0]
         return bool((numbers >> 2 & 3 == kind).any())
 
-    def by_columns(self, scale: float, known: dict[int, dict[int, int]]) -> ColumnTree:
+    def by_columns(self, scale: float, known: dict[int, dict[int, int]], n_columns: int) -> ColumnTree:
         if len(self.values) < 2:
             return ColumnTree.leaf(float(self.values[0]) * scale)
         n, n_leaves = len(self.decisions), len(self.values)
-        children = [self._numbers(f"{side}_child", np.int64) for side in ("left", "right")]
+        if n_leaves != n + 1:
+            raise ImportedModelError(f"a tree has {n} splits and {n_leaves} leaves")
+        children = [in_range(self._numbers(f"{side}_child", np.int64, n), -n_leaves, n - 1, f"{side}_child") for side in ("left", "right")]
         left, right = (np.append(np.where(own >= 0, own, n - 1 - own), np.full(n_leaves, -1)) for own in children)
-        column = np.append(self._numbers("split_feature", np.int64), np.full(n_leaves, -1))
-        threshold = np.append(self._numbers("threshold"), np.zeros(n_leaves))
+        split_feature = in_range(self._numbers("split_feature", np.int64, n), 0, n_columns - 1, "split_feature")
+        column = np.append(split_feature, np.full(n_leaves, -1))
+        threshold = np.append(self._numbers("threshold", n=n), np.zeros(n_leaves))
         missing = np.where(self.decisions >> 2 & 3 == NO_MISSING, threshold[:n] >= 0, self.decisions & DEFAULT_LEFT > 0)
         by_set = self.decisions & CATEGORICAL > 0
         missing &= ~by_set  # missing and unseen levels are in no set
@@ -167,17 +182,19 @@ class _Text:
             left=left.astype(np.int32),
             right=right.astype(np.int32),
             missing_left=np.append(missing, np.zeros(n_leaves, dtype=bool)),
-            gain=np.append(self._numbers("split_gain"), np.zeros(n_leaves)),
-            count=np.append(self._numbers("internal_count"), self._numbers("leaf_count")).astype(np.int64),
+            gain=np.append(self._numbers("split_gain", n=n), np.zeros(n_leaves)),
+            count=np.append(self._counts("internal_count", n), self._counts("leaf_count", n_leaves)),
             leaves=ConstantLeaves(np.append(np.zeros(n), self.values * scale)[:, None]),
             levels=levels,
         )
 
+    def _counts(self, name: str, n: int) -> np.ndarray:
+        return in_range(self._numbers(name, n=n), 0, MAX_ROWS, name).astype(np.int64)
+
     def _set(self, number: int, known: dict[int, int]) -> np.ndarray:
         """Return (n_levels,) bool: whether a level goes left."""
-        begin, end = self._numbers("cat_boundaries", np.int64)[number : number + 2]
-        words = self._numbers("cat_threshold", np.uint32)[begin:end]
-        codes = np.flatnonzero(np.unpackbits(words.view(np.uint8), bitorder="little"))
+        begin, end = in_range(self.boundaries[number : number + 2], 0, len(self.words), "cat_boundaries")
+        codes = np.flatnonzero(np.unpackbits(self.words[begin:end].view(np.uint8), bitorder="little"))
         left = np.zeros(len(known), dtype=bool)
         left[[known[code] for code in codes.tolist()]] = True
         return left

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sapwood.estimators.targets import ProbabilitySums
 from sapwood.importing.base import ImportedModelError
-from sapwood.importing.builder import build_model, make_schema, whole_counts
+from sapwood.importing.builder import build_model, make_schema
 from sapwood.importing.estimators import as_classifier, as_regressor, loss_name
 from sapwood.importing.float32 import at_most
 from sapwood.trees.column_tree import ColumnTree
@@ -130,6 +130,11 @@ def _from_forest(model: Any, members: Any) -> Any:
     return as_classifier(made, "sklearn", model.classes_, ProbabilitySums) if is_classifier else as_regressor(made, "sklearn")
 
 
+def _rows_and_cover(tree: Any) -> dict[str, Any]:
+    rows, weight = tree.n_node_samples.astype(np.int64), tree.weighted_n_node_samples
+    return {"count": rows, "cover": None if (rows == weight).all() else weight}
+
+
 def _tree(tree: Any, value: np.ndarray) -> ColumnTree:
     leaf = tree.children_left < 0
     missing = np.asarray(getattr(tree, "missing_go_to_left", np.zeros(len(leaf))), dtype=bool)
@@ -143,6 +148,6 @@ def _tree(tree: Any, value: np.ndarray) -> ColumnTree:
         right=tree.children_right.astype(np.int32),
         missing_left=missing,
         gain=np.maximum(gain, 0.0),
-        count=whole_counts(weight),
         leaves=ConstantLeaves(value),
+        **_rows_and_cover(tree),
     )

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from sapwood.estimators.targets import MultiLabels
-from sapwood.importing.base import ImportedModelError, reading_model
-from sapwood.importing.builder import build_model, make_schema, whole_counts
+from sapwood.importing.base import ImportedModelError, check_columns, check_outputs, check_sets, in_range, reading_model
+from sapwood.importing.builder import build_model, make_schema, rows_and_cover
 from sapwood.importing.estimators import as_classifier, as_ranker, as_regressor, loss_name
 from sapwood.importing.float32 import below
 from sapwood.trees.column_tree import ColumnTree
@@ -42,6 +43,7 @@ OBJECTIVES = {
 
 
 FEWEST_CODES = 256  # minimum number of levels if the file does not list them
+MAX_CODE = (1 << 20) - 1
 
 
 def from_xgboost(model: Any) -> Any:
@@ -66,7 +68,7 @@ def from_xgboost(model: Any) -> Any:
             data = file.read()
         if data[:2].strip()[:1] == b"{" and data[1:2] not in b"LUil":  # in UBJSON, the type of a length follows
             with reading_model("XGBoost"):
-                return read_document(json.loads(data))
+                return read_document(json.loads(data), len(data))
         try:
             import xgboost
         except ImportError:
@@ -74,11 +76,12 @@ def from_xgboost(model: Any) -> Any:
         booster = xgboost.Booster(model_file=path)
     best = getattr(model, "best_iteration", None) if booster is not model and booster.attr("best_iteration") is not None else None
     with reading_model("XGBoost"):
-        return read_document(json.loads(bytes(booster.save_raw("json"))), getattr(model, "classes_", None), best)
+        data = bytes(booster.save_raw("json"))
+        return read_document(json.loads(data), len(data), getattr(model, "classes_", None), best)
 
 
-def read_document(document: dict[str, Any], classes: Any = None, best_iteration: int | None = None) -> Any:
-    """Return an estimator from the JSON document of a model file."""
+def read_document(document: dict[str, Any], n_bytes: int, classes: Any = None, best_iteration: int | None = None) -> Any:
+    """Return an estimator from the JSON document of a model file with this number of bytes."""
     try:
         learner = document["learner"]
         name, booster = learner["objective"]["name"], learner["gradient_booster"]
@@ -90,12 +93,12 @@ def read_document(document: dict[str, Any], classes: Any = None, best_iteration:
         raise ImportedModelError(f"objective {name!r} of XGBoost cannot be imported; choose from {', '.join(OBJECTIVES)}")
     what, link, wanted = OBJECTIVES[name]
     about = learner["learner_model_param"]
-    n_columns = int(about["num_feature"])
-    n_outputs = max(int(about["num_class"]), int(about.get("num_target", 1)), 1)
+    n_columns = check_columns(int(about["num_feature"]), n_bytes)
+    n_outputs = check_outputs(max(int(about["num_class"]), int(about.get("num_target", 1)), 1), n_bytes)
     forest = booster["gbtree"]["model"] if booster["name"] == "dart" else booster["model"]
     weights = booster.get("weight_drop") or [1.0] * len(forest["trees"])
     levels, values = _levels(learner, forest, n_columns)
-    trees = [_tree(tree, np.float32(weight), levels) for tree, weight in zip(forest["trees"], weights, strict=True)]
+    trees = [_tree(tree, np.float32(weight), levels, n_columns) for tree, weight in zip(forest["trees"], weights, strict=True)]
     shared = int(trees[0].leaves.n_outputs > 1) if trees else 0
     per_round = int(forest["gbtree_model_param"].get("num_parallel_tree", 1) or 1)
     if not shared:
@@ -130,13 +133,24 @@ def _levels(learner: dict[str, Any], forest: dict[str, Any], n_columns: int) -> 
     types = learner.get("feature_types") or []
     categories = [c for c in range(n_columns) if c < len(types) and types[c] == "c"]
     most = dict.fromkeys(categories, 0)
+    n_sets = 0
     for tree in forest["trees"]:
-        columns, members = tree["split_indices"], np.array(tree["categories"], dtype=np.int64)
-        for node, begin, size in zip(tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True):
-            most[columns[node]] = max(most[columns[node]], int(members[begin : begin + size].max(initial=-1)) + 1)
+        columns = tree["split_indices"]
+        for node, members in _sets(tree):
+            most[columns[node]], n_sets = max(most[columns[node]], int(members.max(initial=-1)) + 1), n_sets + 1
     known = (forest.get("cats") or {}).get("enc") or []
     values = {c: _values(known[c]) if known else list(range(max(FEWEST_CODES, 2 * most[c]))) for c in categories}
+    check_sets(n_sets, max(map(len, values.values()), default=0))
     return {c: len(own) for c, own in values.items()}, values
+
+
+def _sets(tree: dict[str, Any]) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield nodes that split by a set of codes, and the codes that go right."""
+    codes = in_range(np.array(tree["categories"], dtype=np.int64), 0, MAX_CODE, "categories")
+    for node, begin, size in zip(tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True):
+        if not (0 <= node < len(tree["left_children"]) and 0 <= begin <= begin + size <= len(codes)):
+            raise ImportedModelError("a set of categories is out of range")
+        yield node, codes[begin : begin + size]
 
 
 def _values(encoded: dict[str, Any]) -> list[Any]:
@@ -151,13 +165,15 @@ def _values(encoded: dict[str, Any]) -> list[Any]:
 
 def _in_turn(trees: list[ColumnTree], outputs: list[int], n_outputs: int) -> list[ColumnTree]:
     """Return the trees with outputs in turn. In the file, the parallel trees of an output (num_parallel_tree) are contiguous."""
-    by_output = [[tree for tree, output in zip(trees, outputs, strict=True) if output == k] for k in range(n_outputs)]
+    by_output: list[list[ColumnTree]] = [[] for _ in range(n_outputs)]
+    for tree, output in zip(trees, in_range(np.array(outputs, dtype=np.int64), 0, n_outputs - 1, "tree_info").tolist(), strict=True):
+        by_output[output].append(tree)
     if len({len(trees_of_output) for trees_of_output in by_output}) != 1:
         raise ImportedModelError("outputs have different numbers of trees")
     return [tree for round_ in zip(*by_output, strict=True) for tree in round_]
 
 
-def _tree(tree: dict[str, Any], weight: np.float32, n_levels: dict[int, int]) -> ColumnTree:
+def _tree(tree: dict[str, Any], weight: np.float32, n_levels: dict[int, int], n_columns: int) -> ColumnTree:
     """Return a tree. In XGBoost, x < threshold goes left (here x <= threshold), and the levels of a set go right (here left)."""
     left, right = (np.array(tree[f"{side}_children"], dtype=np.int32) for side in ("left", "right"))
     n, leaf = len(left), left < 0
@@ -166,15 +182,17 @@ def _tree(tree: dict[str, Any], weight: np.float32, n_levels: dict[int, int]) ->
     if size <= 1:
         value = conditions[:, None].copy()
     elif "leaf_weights" in tree:  # the right child of a leaf is the index of the leaf among the leaves
-        value = np.array(tree["leaf_weights"], dtype=np.float32).reshape(-1, size)[np.where(leaf, right, 0)]
+        of_leaves = np.array(tree["leaf_weights"], dtype=np.float32).reshape(-1, size)
+        value = of_leaves[in_range(np.where(leaf, right, 0), 0, len(of_leaves) - 1, "right_children")]
     else:
         value = np.array(tree["base_weights"], dtype=np.float32).reshape(n, size)
     missing_left = np.array(tree["default_left"], dtype=bool)
-    column = np.where(leaf, -1, np.array(tree["split_indices"], dtype=np.int64)).astype(np.int32)
-    members, levels = np.array(tree["categories"], dtype=np.int64), {}
-    for node, begin, count in zip(tree["categories_nodes"], tree["categories_segments"], tree["categories_sizes"], strict=True):
+    split_indices = np.where(leaf, 0, np.array(tree["split_indices"], dtype=np.int64))
+    column = np.where(leaf, -1, in_range(split_indices, 0, n_columns - 1, "split_indices")).astype(np.int32)
+    levels = {}
+    for node, members in _sets(tree):
         own = np.ones(n_levels[int(column[node])], dtype=bool)
-        own[members[begin : begin + count]] = False
+        own[members] = False
         levels[node] = own
     return ColumnTree(
         column=column,
@@ -183,7 +201,7 @@ def _tree(tree: dict[str, Any], weight: np.float32, n_levels: dict[int, int]) ->
         right=right,
         missing_left=missing_left,
         gain=np.array(tree["loss_changes"], dtype=np.float64),
-        count=whole_counts(np.array(tree["sum_hessian"])),
         leaves=ConstantLeaves(np.where(leaf[:, None], value * weight, np.float32(0)).astype(np.float64)),
         levels=levels,
+        **rows_and_cover(np.array(tree["sum_hessian"]), "sum_hessian"),
     )

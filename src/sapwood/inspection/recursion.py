@@ -63,6 +63,7 @@ def _expected_value(tree: Tree, known: dict[int, np.ndarray], by_levels: np.ndar
     fraction: dict[int, Any] = {0: 1.0}  # of each point that reaches a node; a scalar while it is equal for all points
     total: Any = 0.0
     part: Any
+    weights = tree.weights
     for node, feature in enumerate(tree.feature):  # parents come first
         here = fraction.pop(node)
         if feature < 0:
@@ -72,7 +73,7 @@ def _expected_value(tree: Tree, known: dict[int, np.ndarray], by_levels: np.ndar
         if feature in known:
             part = _goes_left(tree, node, known[feature], by_levels[node]).astype(np.float64)
         else:
-            part = _left_fraction(tree.count[left], tree.count[right])
+            part = _left_fraction(weights[left], weights[right])
         fraction[left], fraction[right] = here * part, here * (1 - part)
     return total
 
@@ -87,6 +88,6 @@ def _goes_left(tree: Tree, node: int, x: np.ndarray, by_levels: bool) -> np.ndar
     return np.where(missing, tree.missing_left[node] != 0, known)
 
 
-def _left_fraction(left: int, right: int) -> float:
+def _left_fraction(left: float, right: float) -> float:
     """Fraction of training rows in the left child; 0.5 if both children are empty."""
     return float(left / (left + right)) if left + right else 0.5

@@ -77,7 +77,9 @@ class TreeExplainer:
         self.background: np.ndarray | None = None if background is None else self._dense(background, slice(0, background.n_rows))
         self.kernel = None
         if model.n_trees:
-            self.kernel = kernels.Explainer(model.scorer(), model.arrays()["count"], player, len(self.players))
+            arrays = model.arrays()
+            weights = arrays.get("cover", arrays["count"]).astype(np.float64, copy=False)
+            self.kernel = kernels.Explainer(model.scorer(), weights, player, len(self.players))
 
     def values(self, table: Table, execution: Execution) -> tuple[np.ndarray, np.ndarray]:
         """Return SHAP values, (n_rows, n_columns, n_outputs), and base values, (n_rows, n_outputs)."""

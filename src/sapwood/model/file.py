@@ -20,6 +20,7 @@ from sapwood.trees.leaf_models import LEAF_MODELS, ConstantLeaves, LeafModel
 
 SCHEMA = 1
 MAX_LEVELS = 255  # bins of a categorical feature; with the bin of missing values they fit in a byte
+MAX_COVER = 1e300  # of a node: sums of two are finite
 MAX_SHARED = 1000  # shared trees per round
 
 # name: (dtype, name of the length); arrays with the same name have equal lengths. `dtypes_of` adds the arrays of the leaf model.
@@ -45,6 +46,7 @@ ARRAYS = {
 }
 NODES = [name for name, (_, kind) in ARRAYS.items() if kind == "nodes"]
 WIDE = {"sets": 8}  # number of columns of two-dimensional arrays
+OPTIONAL = {"cover": "float64"}  # arrays with an entry per node: weight of the training rows, if it is not their number
 MORE = {"init": "uint8"}  # optional arrays: the file of the `init` of an estimator
 
 
@@ -53,7 +55,8 @@ def pack(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> bytes:
     dtypes = dtypes_of(leaf_model_of(header))
     empty = {name: np.empty((0, WIDE[name]) if name in WIDE else 0) for name in dtypes}
     full = {name: np.ascontiguousarray(arrays.get(name, empty[name]), dtype=dtype) for name, dtype in dtypes.items()}
-    full |= {name: np.ascontiguousarray(arrays[name], dtype=dtype) for name, dtype in MORE.items() if name in arrays}
+    full |= {name: np.ascontiguousarray(arrays[name], dtype=dtype) for name, dtype in (OPTIONAL | MORE).items() if name in arrays}
+    check(full, header)  # one validator for every model, wherever it comes from: what is written can be read
     return seal(full, header)
 
 
@@ -127,7 +130,7 @@ def check(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
     """Raise a ModelFormatError unless kernels can safely use the arrays and header of a model."""
     leaf_model = leaf_model_of(header)
     dtypes = dtypes_of(leaf_model)
-    _require(set(arrays) - set(MORE) == set(dtypes), "arrays are missing or unknown")
+    _require(set(arrays) - set(MORE) - set(OPTIONAL) == set(dtypes), "arrays are missing or unknown")
     for name in set(arrays) & set(MORE):
         _require(arrays[name].dtype == MORE[name] and arrays[name].ndim == 1, f"{name} must be an array of {MORE[name]}")
     lengths: dict[str, int] = {}
@@ -136,6 +139,10 @@ def check(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
         shape = (len(array), WIDE[name]) if name in WIDE and array.ndim > 0 else (array.size,)
         _require(array.dtype == dtype and array.ndim > 0 and array.shape == shape, f"{name} must be an array of {dtype}")
         _require(lengths.setdefault(kind, len(array)) == len(array), f"{name} has the wrong length")
+    for name in set(arrays) & set(OPTIONAL):
+        array = arrays[name]
+        _require(array.dtype == OPTIONAL[name] and array.shape == (lengths["nodes"],), f"{name} must be an array of {OPTIONAL[name]}")
+        _require(bool(((array >= 0) & (array <= MAX_COVER)).all()), f"{name} is out of range")
     for name, dtype in leaf_model.dtypes.items():
         _require(arrays[name].dtype == dtype, f"{name} must be an array of {dtype}")
     # Prediction needs the link, but not the loss: the name of the loss need not be registered in this process.

@@ -154,6 +154,8 @@ class Model:
         sets = np.concatenate([np.empty((0, 8), dtype=np.uint32), *(tree.sets for tree in self.trees)])
         if len(sets):  # in a file, sets are numbered through all trees
             nodes["bin"][self.binning.is_category(nodes["feature"])] = np.arange(len(sets))
+        if any(tree.cover is not None for tree in self.trees):
+            nodes["cover"] = np.concatenate([tree.weights for tree in self.trees])
         return {"begin": begin, **nodes, **leaves, "sets": sets}
 
     def scorer(self) -> kernels.Scorer:
@@ -280,7 +282,7 @@ class Model:
         totals = np.zeros(self.n_features)
         for tree in self.trees[: self.n_rounds_used * self.trees_per_round]:
             inner = tree.feature >= 0
-            amounts = {"gain": tree.gain, "split": np.ones(len(inner)), "cover": tree.count.astype(np.float64)}[kind]
+            amounts = {"gain": tree.gain, "split": np.ones(len(inner)), "cover": tree.weights}[kind]
             np.add.at(totals, tree.feature[inner], amounts[inner])
         return self.encoding.sum_by_column(totals)
 
@@ -341,7 +343,8 @@ class Model:
         schema = Schema.from_json(header["features"], encoding.n_columns)
         options = {"shared": header["shared"], "leaf_model": leaf_model, "schema": schema, "encoding": encoding.with_zones(schema)}
         model = cls(binning, arrays["base_score"], header["loss"], header["link"], **options)
-        model._nodes = {name: arrays[name] for name in ("begin", *Tree.names(), *leaf_model.dtypes, "sets")}
+        names = "begin", *Tree.names(), *leaf_model.dtypes, "sets", "cover"
+        model._nodes = {name: arrays[name] for name in names if name in arrays}
         model.best_round = header["best_round"]
         return model
 
@@ -357,6 +360,9 @@ def _split_trees(nodes: dict[str, np.ndarray], binning: Binning, leaf_model: typ
     begin = nodes["begin"].tolist()
     ranges = zip(itertools.pairwise(begin), leaf_model.split(nodes, begin), strict=True)
     trees = [Tree(**{name: nodes[name][first:last] for name in Tree.names()}, leaves=leaves) for (first, last), leaves in ranges]
+    if "cover" in nodes:
+        for tree, (first, last) in zip(trees, itertools.pairwise(begin), strict=True):
+            tree.cover = nodes["cover"][first:last]
     first = 0
     for tree in trees if len(nodes["sets"]) else ():
         own = binning.is_category(tree.feature)

@@ -945,7 +945,7 @@ class Explainer:
     def __init__(
         self,
         scorer: Scorer,
-        count: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
         player: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
         n_players: int,
     ) -> None: ...

@@ -27,6 +27,12 @@ class ColumnTree:
     count: np.ndarray  # (n_nodes,) int64
     leaves: LeafModel
     levels: dict[int, np.ndarray] = field(default_factory=dict)  # by node: (n_levels,) bool, codes that go left
+    cover: np.ndarray | None = None  # (n_nodes,) float64: weight of the training rows; None: their number
+
+    @property
+    def weights(self) -> np.ndarray:
+        """(n_nodes,) float64: weight of the training rows that reached each node."""
+        return self.count.astype(np.float64) if self.cover is None else self.cover
 
     @property
     def is_leaf(self) -> np.ndarray:
@@ -40,7 +46,8 @@ class ColumnTree:
         arrays = {name: getattr(self, name)[order] for name in ("column", "threshold", "missing_left", "gain", "count")}
         children = {name: np.where(leaf, -1, number[getattr(self, name)[order]]).astype(np.int32) for name in ("left", "right")}
         levels = {int(number[node]): left for node, left in self.levels.items() if number[node] >= 0}
-        return ColumnTree(**arrays, **children, leaves=self.leaves.take(order), levels=levels)
+        cover = None if self.cover is None else self.cover[order]
+        return ColumnTree(**arrays, **children, leaves=self.leaves.take(order), levels=levels, cover=cover)
 
     @property
     def with_missing_right(self) -> ColumnTree:

@@ -28,6 +28,7 @@ class Tree:
     gain: np.ndarray  # (n_nodes,) float64: 0 in leaves
     count: np.ndarray  # (n_nodes,) int64: number of training rows
     leaves: LeafModel
+    cover: np.ndarray | None = None  # (n_nodes,) float64: weight of the training rows, of imported trees; None: their number
     sets: np.ndarray = field(default_factory=lambda: np.empty((0, 8), dtype=np.uint32))  # (n_sets, 8): 256 bits, one per level
 
     @property
@@ -37,7 +38,12 @@ class Tree:
     @classmethod
     def names(cls) -> list[str]:
         """Return the names of the arrays with one entry per node."""
-        return [own.name for own in fields(cls) if own.name not in ("leaves", "sets")]
+        return [own.name for own in fields(cls) if own.name not in ("leaves", "sets", "cover")]
+
+    @property
+    def weights(self) -> np.ndarray:
+        """(n_nodes,) float64: weight of the training rows that reached each node."""
+        return self.count.astype(np.float64) if self.cover is None else self.cover
 
     def native(self) -> kernels.TreeArrays:
         """Return the structure of the tree for the kernels."""

@@ -43,11 +43,20 @@ class SavedWrapper:
         ----------
         path : str or path
         """
-        disk.write(path, self._to_bytes(stacklevel=3))
+        disk.write(path, self._to_readable_bytes(stacklevel=4))
 
     def to_bytes(self) -> bytes:
         """Return the bytes that `save` writes."""
-        return self._to_bytes(stacklevel=3)
+        return self._to_readable_bytes(stacklevel=4)
+
+    def _to_readable_bytes(self, stacklevel: int) -> bytes:
+        """Return what `_to_bytes` gives, after it was read again: parameters may have been set to values that no file may have."""
+        data = self._to_bytes(stacklevel)
+        try:
+            read_wrapper(*file.unseal(np.frombuffer(data, dtype=np.uint8)))
+        except ModelFormatError as error:
+            raise ValueError(f"{type(self).__name__} cannot be saved: {error}") from None
+        return data
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Any:

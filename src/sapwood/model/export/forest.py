@@ -85,7 +85,16 @@ class Forest:
             missing_left[node] = left[0]
             levels[int(node)] = left[1:]
         return ColumnTree(
-            column, tree.threshold.astype(np.float64), tree.left, tree.right, missing_left, tree.gain, tree.count, tree.leaves, levels
+            column,
+            tree.threshold.astype(np.float64),
+            tree.left,
+            tree.right,
+            missing_left,
+            tree.gain,
+            tree.count,
+            tree.leaves,
+            levels,
+            tree.cover,
         )
 
     def single_output(self, base_score: bool) -> Iterator[tuple[int, ColumnTree]]:

@@ -117,9 +117,9 @@ def _tree(number: int, tree: ColumnTree, values: np.ndarray) -> str:
         fields |= {"decision_type": decisions, "left_child": number_of[tree.left[inner]], "right_child": number_of[tree.right[inner]]}
     fields["leaf_value"] = [repr(float(value)) for value in values[leaf]]
     if len(inner):
-        weight = tree.count
-        fields |= {"leaf_weight": weight[leaf], "leaf_count": weight[leaf], "internal_value": [0] * len(inner)}
-        fields |= {"internal_weight": weight[inner], "internal_count": weight[inner]}
+        weight, count = tree.count if tree.cover is None else tree.cover, tree.count
+        fields |= {"leaf_weight": weight[leaf], "leaf_count": count[leaf], "internal_value": [0] * len(inner)}
+        fields |= {"internal_weight": weight[inner], "internal_count": count[inner]}
     if words:
         fields |= {"cat_boundaries": boundaries, "cat_threshold": words}
     fields |= {"is_linear": [0], "shrinkage": [1]}

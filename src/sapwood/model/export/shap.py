@@ -61,7 +61,7 @@ class Shap(Exporter):
 
 def _weights(tree: ColumnTree) -> np.ndarray:
     """Return the weights of nodes: training rows, or a tiny positive number for leaves without rows."""
-    weights = np.maximum(tree.count.astype(np.float64), NO_ROWS)
+    weights = np.maximum(tree.weights, NO_ROWS)
     for node in np.flatnonzero(~tree.is_leaf)[::-1]:  # children come after their parents
         weights[node] = weights[tree.left[node]] + weights[tree.right[node]]
     return weights

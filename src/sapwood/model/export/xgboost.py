@@ -117,7 +117,7 @@ class XGBoost(Exporter):
             "split_conditions": conditions.tolist(),
             "split_indices": np.where(leaf, 0, tree.column).tolist(),
             "split_type": swap.astype(int).tolist(),
-            "sum_hessian": tree.count.astype(np.float32).tolist(),
+            "sum_hessian": tree.weights.astype(np.float32).tolist(),
             "tree_param": {"num_deleted": "0", "num_feature": str(self.forest.n_columns), "num_nodes": str(n), "size_leaf_vector": "1"},
         }
 
