@@ -7,7 +7,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 KERNELS := CMakeLists.txt pyproject.toml $(wildcard src/kernels/*.?pp src/kernels/*/*.?pp)
 ASAN_TESTS := tests/kernels tests/trees tests/losses tests/model tests/data tests/encoding
 
-.PHONY: help demo test lint types stubs unit bench quality fuzz fuzzer kill asan format clean FORCE
+.PHONY: help demo test lint types stubs unit bench quality fuzz fuzzer hostile mutants kill asan format clean FORCE
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -42,6 +42,9 @@ quality: .venv/quality  ## test losses of libraries at their defaults (ARGS="--w
 
 fuzz: .venv/dev  ## 10,000 mutations of model files (ARGS="--n 100000" for more)
 	@$(BIN)/python -m fuzz $(ARGS)
+
+hostile: .venv/dev  ## a checklist of hostile input, faults and misuse, with what is slow (tests/hostile)
+	@$(BIN)/python -m pytest --slow tests/hostile $$($(BIN)/python -m tests.hostile)
 
 kill: .venv/dev  ## kill -9 at 200 random moments while a file is saved, and at 20 of a training that goes on each time
 	@SAPWOOD_KILLS=200 $(BIN)/python -m pytest tests/training/test_kill.py tests/training/test_checkpoint.py -k kill

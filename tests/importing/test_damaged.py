@@ -65,7 +65,7 @@ class TestLightGbm:
             ("left_child", 99, "left_child is 99"),
             ("left_child", -99, "left_child is -99"),
             ("right_child", 4294967297, "right_child is 4294967297"),
-            ("left_child", 0, "a child that is not there, or two nodes have the same"),
+            ("left_child", 0, "unknown child, or two nodes have the same child"),
             ("decision_type", "nan", "damaged model"),
             ("decision_type", 1, "damaged model"),
         ],
@@ -124,7 +124,7 @@ class TestXgboost:
             ("loss_changes", float("nan"), "a gain is not a number"),
             ("split_conditions", float("nan"), "a threshold that is NaN"),
             ("left_children", 2**40, "damaged model"),
-            ("left_children", 0, "a child that is not there"),
+            ("left_children", 0, "unknown child"),
         ],
     )
     def test_numbers(self, document, name, value, message):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -27,10 +28,12 @@ class _Fault(Exception):
 
 
 def _array(X: Any, name: str, n_axes: int, kinds: str = "") -> np.ndarray:
-    """Return the array of a matrix with this name, after checking its type."""
+    """Return the array of a matrix with this name. Without `kinds` it may hold anything but objects, which SciPy cannot convert."""
     array = getattr(X, name, None)
     if not isinstance(array, np.ndarray) or array.ndim != n_axes:
         raise _Fault(f"`{name}` must be an array with {n_axes} axes")
+    if not kinds and array.dtype.kind == "O":
+        raise _Fault(f"`{name}` must hold numbers, not objects")
     if kinds and array.dtype.kind not in kinds:
         raise _Fault(f"`{name}` must hold whole numbers, not {array.dtype}")
     return array
@@ -117,6 +120,8 @@ def _check_lists(X: Any) -> Any:
     for row, (own, other) in enumerate(zip(columns, values, strict=True)):
         if not isinstance(own, list) or not isinstance(other, list) or len(own) != len(other):
             raise _Fault(f"row {row} must have two lists of the same length")
+        if not all(isinstance(column, Integral) for column in own):
+            raise _Fault(f"the columns of row {row} must be whole numbers")
     try:
         return _check_lines(X.tocsr())
     except (TypeError, ValueError, OverflowError) as error:
@@ -124,6 +129,11 @@ def _check_lists(X: Any) -> Any:
 
 
 def _check_keys(X: Any) -> Any:
+    n_axes = len(X.shape)
+    for key in X.keys():  # noqa: SIM118
+        own = key if n_axes > 1 else (key,)
+        if not isinstance(own, tuple) or len(own) != n_axes or not all(isinstance(index, Integral) for index in own):
+            raise _Fault(f"the key {key!r} must be {n_axes} whole numbers")
     try:
         return _check_coordinates(X.tocoo())
     except (TypeError, ValueError, OverflowError) as error:
