@@ -36,7 +36,7 @@ ELSEWHERE = {
     60: ["tests/model/test_mutations.py"],
     61: ["tests/model/test_file.py"],
     64: ["tests/model/test_golden.py"],
-    65: ["tests/export"],
+    65: ["tests/model/export"],
     70: ["tests/estimators/test_concurrency.py"],
 }
 

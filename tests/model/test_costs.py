@@ -12,7 +12,7 @@ from fuzz.seeds import load_seeds, put_together, take_apart
 from sapwood import BoostingRegressor, Model, ModelFormatError, load
 from sapwood.data.columns import ColumnError, is_zone
 from sapwood.data.tables import ArrayTable
-from sapwood.estimators.values import DEEPEST, from_data
+from sapwood.estimators.values import MAX_DEPTH, from_data
 from sapwood.loading import read_file
 from sapwood.model import disk
 from sapwood.model.explain import TreeExplainer
@@ -183,7 +183,7 @@ class TestTimeZones:
         arrays, document = take_apart(fitted.to_bytes())
         assert document["features"]["kinds"]["0"]["zone"] == "+09:00"
         document["features"]["kinds"]["0"]["zone"] = "+99:99"
-        with pytest.raises(ModelFormatError, match="its features: invalid kind of a feature"):
+        with pytest.raises(ModelFormatError, match="features: invalid kind of a feature"):
             read_file(put_together(arrays, document))
 
 
@@ -194,12 +194,12 @@ def nested(depth, inner):
 
 
 def test_depth_of_lists():
-    assert from_data(nested(DEEPEST, 1)) == nested(DEEPEST, 1)
-    with pytest.raises(ValueError, match="a parameter is too deep"):
-        from_data(nested(DEEPEST + 1, 1))
+    assert from_data(nested(MAX_DEPTH, 1)) == nested(MAX_DEPTH, 1)
+    with pytest.raises(ValueError, match="a value is nested too deeply"):
+        from_data(nested(MAX_DEPTH + 1, 1))
     for name in ("tuple", "set", "dict", "slice"):
         data = 1
-        for _ in range(DEEPEST + 1):
+        for _ in range(MAX_DEPTH + 1):
             data = {name: [[data, data]] if name == "dict" else [data]}
-        with pytest.raises(ValueError, match="a parameter is too deep"):
+        with pytest.raises(ValueError, match="a value is nested too deeply"):
             from_data(data)
