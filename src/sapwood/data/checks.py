@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Set
 from numbers import Real
 from typing import Any
 
@@ -9,12 +10,17 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, column_or_1d
 
+from sapwood.data.frames import is_missing
+
 
 def check_numbers(y: Any, n_rows: int, name: str, several: bool = False) -> np.ndarray:
     """Return a finite numeric target, (n_rows,); or, with `several`, (n_rows, n_outputs), where NaN is a missing target."""
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
     refuse_mask(y, name)
+    refuse_iterator(y, name)
+    if getattr(getattr(y, "dtype", None), "kind", "") in ("M", "m"):
+        raise ValueError(f"{name} must be numeric: it has dtype {y.dtype}; convert it to numbers first, for example to days since a date")
     if _is_column(y) and y.dtype.kind in "fiub" and len(y):
         y = y.astype(np.float64, copy=False)
     else:
@@ -28,7 +34,8 @@ def check_numbers(y: Any, n_rows: int, name: str, several: bool = False) -> np.n
                 estimator=None,
                 ensure_min_samples=min(1, n_rows),
             )
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
+            _refuse_missing(y, name)
             raise ValueError(f"{name} must be numeric: {error}") from None
     if not several or y.ndim != 2 or y.shape[1] <= 1:
         y = y if _is_column(y) else column_or_1d(y, warn=True)
@@ -67,11 +74,10 @@ def read_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
     if y is None:
         raise ValueError("This estimator requires y to be passed, but the target y is None")
     refuse_mask(y, name)
+    refuse_iterator(y, name)
     y = y if _is_column(y) else column_or_1d(y, warn=True)
-    if y.dtype == object:
-        missing = np.array([label is None or label != label for label in y], dtype=bool)
-        if missing.any():
-            raise ValueError(f"Input {name} contains missing labels: {missing.sum()} in total, the first in row {int(np.argmax(missing))}")
+    if y.dtype.kind in "OMm":
+        _refuse_missing(y, name, "labels")
     elif y.dtype.kind == "f":
         check_finite(y, name)
     check_length(y, n_rows, name)
@@ -106,6 +112,27 @@ def shape_of(y: Any) -> tuple[int, ...]:
     """Return the shape of an array, a data frame or a list."""
     shape = getattr(y, "shape", None)
     return np.asarray(y).shape if shape is None else tuple(shape)
+
+
+def _refuse_missing(y: Any, name: str, what: str = "values") -> None:
+    """Raise for None, NaN, NaT or NA in a target of objects or times."""
+    values = np.asarray(y)
+    if values.dtype.kind in "Mm":
+        absent = np.isnat(values)
+    else:
+        absent = np.fromiter(map(is_missing, values.ravel()), dtype=bool, count=values.size).reshape(values.shape)
+    if absent.any():
+        row = int(np.argwhere(absent)[0][0])
+        raise ValueError(f"Input {name} contains missing {what} (NaN, NaT, NA or None): {absent.sum()} in total, the first in row {row}")
+
+
+def refuse_iterator(values: Any, name: str) -> None:
+    """Raise for a generator and the like, which NumPy takes for a single object."""
+    kind = type(values).__name__
+    if isinstance(values, Iterator):
+        raise TypeError(f"{name} is a {kind}, which can be read only once: make a list of it, list({name})")
+    if isinstance(values, Set | str | bytes):
+        raise TypeError(f"{name} is a {kind}, which has no rows in an order: give an array, a list or a data frame")
 
 
 def refuse_mask(values: Any, name: str) -> None:

@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
@@ -101,9 +102,16 @@ class Column:
         if not ordered:
             kept.sort(key=lambda pair: rank(pair[1]))
         distinct: dict[Level, int] = {}
+        read_as: dict[Level, Any] = {}
         to = np.full(len(values) + 1, UNSEEN, dtype=np.int32)
         for i, level in kept:
             to[i] = distinct.setdefault(level, len(distinct))
+            first = read_as.setdefault(level, levels[i])
+            if type(first) is not type(levels[i]) and not bool(first == levels[i]):
+                raise ColumnError(
+                    f"the levels {first!r} ({type(first).__name__}) and {levels[i]!r} ({type(levels[i]).__name__}) would both be read as "
+                    f"{level!r}: convert them to text or numbers that differ"
+                )
         return cls(Kind("category", tuple(distinct), ordered), to[codes])
 
     def as_category(self) -> Column:
@@ -157,15 +165,25 @@ class Column:
 def as_level(value: Any) -> Level | None:
     """Return a level as a string, integer, float or bool; other types are converted to strings. Missing values become None."""
     if value is None or isinstance(value, str):
-        return value
+        return value if value is None else check_text(value, "a level")
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, Integral):
         return int(value)
-    if isinstance(value, Real):
+    if isinstance(value, Real | Decimal):
         number = float(value)
         return None if number != number else int(number) if number.is_integer() else number
     return str(value)
+
+
+def check_text(text: str, what: str) -> str:
+    """Return text, or raise if it has lone surrogates, which no file can hold."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ColumnError(f"{what}, {text!r}, is not valid Unicode: position {error.start} is a lone surrogate; rename it") from None
+    return text
 
 
 def as_plain(level: Any) -> Any:

@@ -16,13 +16,14 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
 
-from sapwood.data.columns import NUMBER, UNSEEN, Column, ColumnError, Kind, Name, is_zone
+from sapwood.data.columns import NUMBER, UNSEEN, Column, ColumnError, Kind, Name, check_text, is_zone
 from sapwood.data.tables import ArrayTable, FrameTable, Table
 
 ARROW_READERS: tuple[Literal["pyarrow", "polars"], ...] = (
     "pyarrow",
     "polars",
 )  # the first installed one reads Arrow streams
+SECONDS = {"ms": 1e-3, "s": 1, "m": 60, "h": 3600, "D": 86_400, "W": 604_800}  # units that may exceed int64 microseconds
 EPOCH = datetime.datetime(1970, 1, 1)
 MICROSECOND = datetime.timedelta(microseconds=1)
 UTC_NAMES = ("UTC", "Etc/UTC", "Z", "Zulu", "+00:00")
@@ -64,7 +65,7 @@ def _check_duplicate_names(X: Any) -> None:
 def column_name(name: Any) -> Name:
     """Return a column name as a string or an integer; other types are converted to strings."""
     if isinstance(name, str):
-        return str(name)
+        return check_text(str(name), "a column name")
     return int(name) if isinstance(name, Integral) and not isinstance(name, bool) else str(name)
 
 
@@ -90,7 +91,10 @@ def _read_series(series: Any, name: str) -> Column:
     dtype = series.dtype
     if isinstance(dtype, nw.String | nw.Categorical | nw.Enum):
         encode = ENCODERS.get(series.implementation.value)
-        column = read_objects(series.to_numpy(), name) if encode is None else Column.of_levels(*encode(series.to_native()))
+        try:
+            column = read_objects(series.to_numpy(), name) if encode is None else Column.of_levels(*encode(series.to_native()))
+        except ColumnError as error:
+            raise ColumnError(f"Column {name}: {error}") from None
         if column.kind.levels or not isinstance(dtype, nw.String):
             return column
         return Column(NUMBER, np.full(len(series), np.nan))  # pandas gives an empty or all-missing column a string dtype
@@ -128,7 +132,12 @@ def _microseconds(times: np.ndarray) -> np.ndarray:
         whole, rest = np.divmod(times.view(np.int64), 1000)
         out = whole + rest / 1000
     else:
-        out = times.astype(f"{times.dtype.kind}8[us]").astype(np.int64).astype(np.float64)
+        unit, step = np.datetime_data(times.dtype)
+        size, counts = SECONDS.get(unit, 0) * step * 1e6, times.view(np.int64)
+        if size and len(counts) and max(counts.max(), -counts[~np.isnat(times)].min(initial=0)) * size >= 2.0**63:
+            out = counts * size  # int64 microseconds would overflow: beyond 292,000 years
+        else:
+            out = times.astype(f"{times.dtype.kind}8[us]").astype(np.int64).astype(np.float64)
     out[np.isnat(times)] = np.nan
     return out
 
@@ -138,7 +147,7 @@ def read_objects(values: np.ndarray, name: str, dtype: str | None = None) -> Col
     types = set(map(type, values))
     if all(issubclass(t, Real) and not issubclass(t, bool) for t in types):
         return Column(NUMBER, values.astype(np.float64))
-    missing = np.fromiter((_is_missing(value) for value in values), dtype=bool, count=len(values))
+    missing = np.fromiter((is_missing(value) for value in values), dtype=bool, count=len(values))
     present = values[~missing]
     types = set(map(type, present))
     if types and all(issubclass(t, str) for t in types):
@@ -178,7 +187,7 @@ def _as_objects(values: list[Any]) -> np.ndarray:
     return out
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Whether a value is None, NaN, NaT or NA."""
     if value is None or isinstance(value, str):
         return value is None

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array
 
+from sapwood.data.checks import refuse_iterator
 from sapwood.data.columns import Schema
 from sapwood.data.frames import array_table, column_name, frame_table, open_frame
 from sapwood.data.rows import as_dicts, dicts_table, read_row
@@ -87,6 +88,7 @@ def read_any(X: Any, missing_values: frozenset[Any], sparse_missing: bool, reade
             raise ValueError(f"Found array with 0 {what} (shape={frame.shape}) while a minimum of 1 is required.")
         table = sparse_frame(frame.to_native(), [column_name(name) for name in frame.columns], numbers)
         return frame_table(frame, missing_values) if table is None else table
+    refuse_iterator(array, "X")
     if source.rows is not None:
         return dicts_table(source.rows, missing_values)
     if isinstance(array, np.ma.MaskedArray):

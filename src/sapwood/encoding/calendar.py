@@ -42,6 +42,7 @@ PARTS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
     "minute": lambda days, time: time // MINUTE % 60,
     "second": lambda days, time: time // SECOND % 60,
 }
+LAST = 2.0**62  # microseconds
 AUTO = ("year", "month", "day", "weekday", "hour", "minute")  # default parts, if they vary between rows
 
 
@@ -61,9 +62,12 @@ class CalendarPart:
     zone: str | None = None
 
     def read(self, moments: np.ndarray) -> np.ndarray:
-        """Return the part, (n_rows,) float64, of microseconds since 1970 (in UTC if there is a time zone). NaN stays NaN."""
+        """Return the part, (n_rows,) float64, of microseconds since 1970 (in UTC if there is a time zone).
+
+        It is missing where the moment is, and beyond 292,000 years, which int64 does not reach.
+        """
         out = np.full(len(moments), np.nan)
-        present = np.isfinite(moments)
+        present = np.abs(moments) < LAST
         wall = np.floor(moments[present]).astype(np.int64)
         wall += 0 if self.zone is None else offsets(wall, self.zone)
         days, time = np.divmod(wall, DAY)

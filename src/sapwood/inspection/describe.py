@@ -10,6 +10,7 @@ import numpy as np
 from sapwood.data.binning import NUMBER, ONE_VS_REST, PARTITION
 from sapwood.data.columns import Kind, Schema
 from sapwood.data.tables import Table
+from sapwood.encoding.calendar import LAST
 from sapwood.model import Model
 
 LEVELS_SHOWN = 3
@@ -119,7 +120,7 @@ def _range(kind: Kind, values: np.ndarray) -> str:
     ends = [values.min(), values.max()]
     if kind.name in ("datetime", "duration"):
         unit = "M8[us]" if kind.name == "datetime" else "m8[us]"
-        texts = [str(np.array(int(end)).astype(unit).astype(object)) for end in ends]
+        texts = [str(np.array(int(end)).astype(unit).astype(object)) if abs(end) < LAST else f"{end / 1e6:g} s" for end in ends]
     else:
         texts = [f"{end:g}" for end in ends]
     return " to ".join(texts)

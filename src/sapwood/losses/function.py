@@ -17,4 +17,11 @@ class FunctionLoss(Loss):
         self.function = function
 
     def gradients(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return self.function(y, raw)
+        result = self.function(y, raw)
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            name = getattr(self.function, "__name__", type(self.function).__name__)
+            raise TypeError(
+                f"loss={name} must be a function (y, raw) -> (gradient, hessian); it returned {type(result).__name__}. For a loss of "
+                "scikit-learn use the name of ours, such as 'squared_error' or 'log_loss'"
+            )
+        return result[0], result[1]

@@ -86,12 +86,15 @@ class LossNames(StrOptions):
         return str(StrOptions(self.options | set(REGISTERED)))
 
 
+MOST = 2**31 - 1  # of whole numbers: kernels count in 32 bits
+
+
 def _float(low: float, high: float | None = None, closed: str = "left") -> Values:
     return Values("float", Number(Real, low, high, closed=closed))
 
 
-def _int(low: int, high: int | None = None) -> Values:
-    return Values("int", Number(Integral, low, high, closed="left" if high is None else "both"))
+def _int(low: int, high: int = MOST) -> Values:
+    return Values("int", Number(Integral, low, high, closed="both"))
 
 
 def _literal(names: Iterable[str]) -> str:
@@ -143,7 +146,7 @@ COMMON = {
     "cat_l2": Parameter("auto", "`categorical_encoding='partition'`: L2 penalty added to `l2_regularization` for splits on sorted levels.", NOT_NEGATIVE, BY_PRESET),
     "min_samples_level": Parameter("auto", "`categorical_encoding='partition'`: levels with fewer rows in a node are sorted as one level.", COUNT, BY_PRESET),
     "target_prior": Parameter(1.0, "`categorical_encoding='target'`: weight, in rows, of the overall mean in the mean of a level.", POSITIVE),
-    "target_permutations": Parameter(1, "`categorical_encoding='target'`: number of random row orders in which the mean of a level is computed from the preceding rows. The means are averaged.", COUNT),
+    "target_permutations": Parameter(1, "`categorical_encoding='target'`: number of random row orders in which the mean of a level is computed from the preceding rows. The means are averaged.", _int(1, 1000)),
     "max_combination": Parameter(1, "`categorical_encoding='target'`: maximum number of categorical columns, up to 3, that are combined into one feature.", _int(1, 3)),
     "monotonic_cst": Parameter(None, "Monotonic constraints: 1 for increasing, -1 for decreasing, 0 for none. An array gives one for each feature; a dict maps columns, by name, position, dtype or callable, to constraints.", ARRAY, _by_column("int | str"), SPEC, NONE),
     "interaction_cst": Parameter(None, "Interaction constraints: groups of features that may be used together on a path of a tree. 'pairwise' allows any two features, 'no_interactions' only one.", Values("Sequence[Columns]", list), Values("Sequence[Columns]", tuple), Values("AbstractSet[Any]", set), _choice("pairwise", "no_interactions"), SPEC, NONE),
@@ -154,7 +157,7 @@ COMMON = {
     "warm_start": Parameter(False, "Whether `fit` continues training from the previous fit, up to `max_iter` rounds in total.", BOOL),
     "early_stopping": Parameter("auto", "Whether to stop when the validation score no longer improves. 'auto': if `X_val` or `validation_split` is given, or with more than 10,000 rows if the score can be computed. The score is that of `X_val` if given, else of a single set in `eval_sets`, else of held-out training rows.", _choice("auto"), BOOL),
     "scoring": Parameter("loss", "Score used for early stopping: 'loss', the name of a metric of `sapwood.metrics`, a scikit-learn scorer, by name or as a callable (estimator, X, y) -> float, or a function (y, predicted) -> float, for which lower is better unless its name ends with `_score`. None: the `score` method of the estimator.", Values("str", str), Values("Scorer", callable), NONE),
-    "validation_fraction": Parameter(0.1, "Fraction (float) or number (int) of the rows held out for early stopping. None: use the training score.", Values("float", Number(RealNotInt, 0, 1, closed="neither")), Values("int", Number(Integral, 1, None, closed="left")), NONE),
+    "validation_fraction": Parameter(0.1, "Fraction (float) or number (int) of the rows held out for early stopping. None: use the training score.", Values("float", Number(RealNotInt, 0, 1, closed="neither")), COUNT, NONE),
     "validation_split": Parameter(None, "Cross-validation splitter, or iterable of (train, test) pairs, whose last split gives the rows held out for early stopping, instead of `validation_fraction`. `fit` takes `groups` for it.", Values("int | Splitter | Iterable[Any] | None", "cv_object")),
     "validation_folds": Parameter("auto", "Number of folds of cross-validated early stopping, instead of one set of held-out rows. A model is trained for each fold, its rounds are chosen by the rows of the fold, and the result is the average of the models. For small data. None: no folds.", _int(2, 100), NONE, BY_PRESET, since="0.2"),
     "refit_all": Parameter("auto", "Whether to use the held-out rows after early stopping: all leaf values are computed again from all rows, and rounds are added in proportion to the number of rows.", BOOL, BY_PRESET, since="0.2"),
@@ -162,7 +165,7 @@ COMMON = {
     "tol": Parameter(1e-7, "Minimum improvement of the score that counts for early stopping.", NOT_NEGATIVE),
     "verbose": Parameter(0, "Verbosity. 1: progress bar in a terminal or notebook; 2 or more: a line per round.", Values("int | bool", "verbose")),
     "random_state": Parameter(None, "Seed of the random number generators. None: a fixed seed, so that fits are reproducible.", Values("RandomState", "random_state")),
-    "n_jobs": Parameter(None, "Number of threads. None or -1: all available CPUs. The model does not depend on it.", Values("int", Integral), NONE),
+    "n_jobs": Parameter(None, "Number of threads. None or -1: all available CPUs. The model does not depend on it.", _int(-MOST), NONE),
     "grow_policy": Parameter("leafwise", "Order in which nodes are split.\n- 'leafwise': the leaf with the largest gain first;\n- 'depthwise': level by level;\n- 'symmetric': level by level, with the same split for all nodes of a level.", _choice(*FRONTIERS)),
     "l1_regularization": Parameter(0.0, "L1 penalty of leaf values: the absolute gradient sum of a leaf is reduced by it, down to 0.", NOT_NEGATIVE),
     "min_gain": Parameter(0.0, "Minimum gain of a split: G^2 / (H + l2) of the children minus that of the parent.", NOT_NEGATIVE),
@@ -181,7 +184,7 @@ COMMON = {
     "goss_other": Parameter(0.1, "`sampling='goss'`: fraction of the rows that is drawn from the others.", BETWEEN_0_AND_1),
     "bagging_temperature": Parameter(1.0, "`sampling='bayesian'`: spread of the weights. 0: equal weights; 1: exponentially distributed weights.", NOT_NEGATIVE),
     "boosting": Parameter("plain", "Boosting mode.\n- 'plain': gradient boosting;\n- 'ordered': gradients come from models that have not seen the row, which reduces overfitting on small data;\n- 'dart': dropout of trees;\n- 'forest': random forest, all trees are fitted to the initial predictions.", _choice(*BOOSTING)),
-    "boosting_permutations": Parameter(4, "`boosting='ordered'`: number of random row orders.", COUNT),
+    "boosting_permutations": Parameter(4, "`boosting='ordered'`: number of random row orders.", _int(1, 1000)),
     "drop_rate": Parameter(0.1, "`boosting='dart'`: fraction of the previous rounds that is dropped.", PROBABILITY),
     "skip_drop": Parameter(0.5, "`boosting='dart'`: probability that a round drops nothing.", PROBABILITY),
     "max_drop": Parameter(50, "`boosting='dart'`: maximum number of rounds dropped at once. None: no limit.", COUNT, NONE),

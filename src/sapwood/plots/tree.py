@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sapwood.data.columns import Kind
+from sapwood.encoding.calendar import LAST
 from sapwood.plots.canvas import BLUE, FAINT, GREY, ORANGE, colour_map, feature_names, make_axes, need_matplotlib, number, short
 
 FONT = 8.0  # points
@@ -105,9 +106,9 @@ def question(model: Any, tree: Any, node: int, by_levels: bool) -> str:
 
 def threshold(value: float, kind: Kind) -> str:
     """Format a threshold in the units of the column."""
-    if kind.name == "datetime":
+    if kind.name == "datetime" and abs(value) < LAST:
         return str(np.datetime64(int(value), "us").astype("datetime64[s]")).replace("T", " ")
-    if kind.name == "duration":
+    if kind.name in ("datetime", "duration"):
         return f"{value / 1e6:,.6g} s"
     return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.6g}"
 

@@ -88,7 +88,7 @@ static double part_of(const CalendarPart *own, double moment) {
   const int64_t us = 86400000000;
   int64_t wall, days, time, year, weekday, thursday;
   int month, day, other_month, other_day;
-  if (!(moment - moment == 0)) return NAN;
+  if (!(fabs(moment) < 4611686018427387904.0)) return NAN; /* missing, or too far away for int64 */
   wall = (int64_t)floor(moment) + own->ahead;
   days = floor_div(wall, us), time = wall - days * us;
   weekday = days + 3 - 7 * floor_div(days + 3, 7);

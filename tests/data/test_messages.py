@@ -1,0 +1,120 @@
+"""What cannot be read raises an error that names it; what differs is not merged."""
+
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn._loss import HalfBinomialLoss, HalfSquaredError
+from sklearn.metrics import mean_squared_error
+
+from sapwood import BoostingClassifier, BoostingRegressor
+
+N = 60
+X = np.random.default_rng(0).normal(size=(N, 3))
+Y = X[:, 0]
+BOTH = N // 2
+
+
+@pytest.mark.parametrize("name", ["max_depth", "min_samples_leaf", "min_samples_level", "max_leaf_nodes", "max_iter", "n_iter_no_change"])
+@pytest.mark.parametrize("value", [2**40, 10**30])
+def test_numbers_that_kernels_cannot_count(name, value):
+    with pytest.raises(ValueError, match=rf"The '{name}' parameter of BoostingRegressor must be an int in the range \[\d, 2147483647\]"):
+        BoostingRegressor(**{name: value}).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["boosting_permutations", "target_permutations"])
+def test_numbers_that_would_take_for_ever(name):
+    with pytest.raises(ValueError, match=rf"'{name}' parameter of BoostingRegressor must be an int in the range \[1, 1000\]"):
+        BoostingRegressor(**{name: 2**30}).fit(X, Y)
+
+
+def test_the_largest_numbers_work():
+    fitted = BoostingRegressor(max_depth=2**31 - 1, min_samples_leaf=2**31 - 1, n_jobs=2**31 - 1, max_iter=2).fit(X, Y)
+    assert fitted.n_iter_ == 2
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        np.array(["2020-01-01", "NaT"] * BOTH, dtype="M8[s]"),
+        pd.Series([pd.Timestamp("2020"), pd.NaT] * BOTH),
+        pd.Series([1, pd.NA] * BOTH, dtype=object),
+        pd.Series(["a", pd.NA] * BOTH, dtype="string"),
+        ["a", None] * BOTH,
+        np.array(["a", np.nan] * BOTH, dtype=object),
+    ],
+    ids=["NaT", "NaT of pandas", "NA", "NA of text", "None", "NaN"],
+)
+def test_missing_labels(labels):
+    with pytest.raises(ValueError, match=f"Input y contains missing labels .*: {BOTH} in total, the first in row 1"):
+        BoostingClassifier().fit(X, labels)
+
+
+def test_missing_numbers():
+    with pytest.raises(ValueError, match=f"Input y contains missing values .*: {BOTH} in total, the first in row 1"):
+        BoostingRegressor().fit(X, pd.Series([1, pd.NA] * BOTH, dtype=object))
+    with pytest.raises(ValueError, match=r"y must be numeric: it has dtype datetime64\[s\]"):
+        BoostingRegressor().fit(X, np.zeros(N, dtype="M8[s]"))
+
+
+@pytest.mark.parametrize("estimator", [BoostingRegressor(), BoostingClassifier()])
+def test_iterators_and_sets(estimator):
+    with pytest.raises(TypeError, match=r"X is a generator, which can be read only once: make a list of it, list\(X\)"):
+        estimator.fit((row for row in X), Y > 0)
+    with pytest.raises(TypeError, match=r"y is a generator, which can be read only once: make a list of it, list\(y\)"):
+        estimator.fit(X, (value > 0 for value in Y))
+    for wrong in ({1, 2}, "table"):
+        with pytest.raises(TypeError, match=f"X is a {type(wrong).__name__}, which has no rows in an order"):
+            estimator.fit(wrong, Y > 0)
+
+
+def test_lone_surrogates():
+    frame = pd.DataFrame({"a": Y})
+    frame.columns = pd.Index(["a\ud800"], dtype=object)
+    with pytest.raises(ValueError, match=r"a column name, 'a\\ud800', is not valid Unicode: position 1 is a lone surrogate; rename it"):
+        BoostingRegressor().fit(frame, Y)
+    levels = pd.Categorical.from_codes([0, 1] * BOTH, categories=pd.Index(["x\ud800", "y"], dtype=object))
+    with pytest.raises(ValueError, match=r"Column 'c': a level, 'x\\ud800', is not valid Unicode"):
+        BoostingRegressor().fit(pd.DataFrame({"c": levels}), Y)
+    assert BoostingRegressor(max_iter=1).fit(pd.DataFrame({"größe 😀": Y}), Y).feature_names_in_[0] == "größe 😀"
+
+
+def test_targets_too_small_to_divide_by():
+    with pytest.raises(ValueError, match=r"loss='mape' requires non-zero y, \|y\| >= 1e-100, .*; got y=9.99989e-321 in row 4"):
+        BoostingRegressor(loss="mape").fit(X, np.where(np.arange(N) == 4, 1e-320, 1.0))
+
+
+@pytest.mark.parametrize("loss", [HalfSquaredError(), HalfBinomialLoss(), mean_squared_error, lambda y, raw: None])
+def test_functions_that_are_no_losses(loss):
+    with pytest.raises(TypeError, match=r"must be a function \(y, raw\) -> \(gradient, hessian\); it returned"):
+        BoostingRegressor(loss=loss).fit(X, Y)
+
+
+class TestLevelsThatReadAlike:
+    def frame(self, *levels):
+        categories = pd.Index(list(levels), dtype=object, tupleize_cols=False)
+        return pd.DataFrame({"c": pd.Categorical.from_codes([0, 1] * BOTH, categories=categories)})
+
+    @pytest.mark.parametrize("level", [(1, 2), pd.Timestamp("2020-01-01"), frozenset([1])])
+    def test_are_refused(self, level):
+        with pytest.raises(ValueError, match=r"Column 'c': the levels .* would both be read as '.*': convert them to text or numbers"):
+            BoostingRegressor().fit(self.frame(level, str(level)), Y)
+
+    def test_decimals_are_numbers(self):
+        fitted = BoostingRegressor(max_iter=1).fit(self.frame(Decimal(1), "1"), Y)
+        assert fitted.model_.schema.kinds[0].levels == (1, "1")
+
+    def test_other_types_have_levels_of_text(self):
+        fitted = BoostingRegressor(max_iter=1).fit(self.frame((1, 2), (3, 4)), Y)
+        assert fitted.model_.schema.kinds[0].levels == ("(1, 2)", "(3, 4)")
+
+
+@pytest.mark.parametrize(("unit", "size"), [("s", 2**60), ("D", 2**50), ("h", 2**58), ("m", 2**60)])
+@pytest.mark.parametrize("parameters", [{}, {"datetime_features": ["year", "hour"]}])
+def test_moments_beyond_microseconds_stay_apart(unit, size, parameters):
+    moments = np.array([size, -size, 0] * (N // 3)).astype(f"M8[{unit}]")
+    target = np.tile([0.0, 1.0, 5.0], N // 3)
+    fitted = BoostingRegressor(max_iter=3, min_samples_leaf=2, **parameters).fit(moments[:, None], target)
+    assert len(set(fitted.predict(moments[:3, None]))) == 3
+    assert " s to " in str(fitted.describe_features(moments[:, None]))
