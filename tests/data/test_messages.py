@@ -47,12 +47,12 @@ def test_the_largest_numbers_work():
     ids=["NaT", "NaT of pandas", "NA", "NA of text", "None", "NaN"],
 )
 def test_missing_labels(labels):
-    with pytest.raises(ValueError, match=f"Input y contains missing labels .*: {BOTH} in total, the first in row 1"):
+    with pytest.raises(ValueError, match=f"Input y contains missing labels: {BOTH} in total, the first in row 1"):
         BoostingClassifier().fit(X, labels)
 
 
 def test_missing_numbers():
-    with pytest.raises(ValueError, match=f"Input y contains missing values .*: {BOTH} in total, the first in row 1"):
+    with pytest.raises(ValueError, match=f"Input y contains missing values: {BOTH} in total, the first in row 1"):
         BoostingRegressor().fit(X, pd.Series([1, pd.NA] * BOTH, dtype=object))
     with pytest.raises(ValueError, match=r"y must be numeric: it has dtype datetime64\[s\]"):
         BoostingRegressor().fit(X, np.zeros(N, dtype="M8[s]"))

@@ -123,7 +123,7 @@ def _refuse_missing(y: Any, name: str, what: str = "values") -> None:
         absent = np.fromiter(map(is_missing, values.ravel()), dtype=bool, count=values.size).reshape(values.shape)
     if absent.any():
         row = int(np.argwhere(absent)[0][0])
-        raise ValueError(f"Input {name} contains missing {what} (NaN, NaT, NA or None): {absent.sum()} in total, the first in row {row}")
+        raise ValueError(f"Input {name} contains missing {what}: {absent.sum()} in total, the first in row {row} ({values[row]})")
 
 
 def refuse_iterator(values: Any, name: str) -> None:
