@@ -10,8 +10,11 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import d2_pinball_score, r2_score
 from sklearn.utils.validation import check_is_fitted
 
+from sapwood.data.checks import check_weights
+from sapwood.data.survival import signed_times
 from sapwood.estimators.base import BaseBoosting
 from sapwood.estimators.fit_result import FitResult
+from sapwood.estimators.survival import BaselineHazard, check_times, cumulative_hazard_of_times
 from sapwood.estimators.targets import Numbers
 from sapwood.estimators.tasks import Regression
 from sapwood.estimators.values import Unsaved
@@ -50,6 +53,8 @@ class BoostingRegressor(RegressorSignatures, RegressorMixin, BaseBoosting, param
         Scores of early stopping before the first round and after each; empty without early stopping (or without validation rows).
     evals_result_ : dict of set -> metric -> list
         Metrics after each round, on "train" and "validation" with early stopping, and on `eval_sets`.
+    baseline_hazard_ : BaselineHazard
+        Baseline of loss='cox', after `fit_baseline`.
     provenance_ : dict
         Version of Sapwood, number of training rows, and a hash of all data that the model depends on.
     resolved_params_ : dict
@@ -72,6 +77,7 @@ class BoostingRegressor(RegressorSignatures, RegressorMixin, BaseBoosting, param
 
     _task = Regression
     _n_columns: int
+    baseline_hazard_: BaselineHazard
 
     def predict(self, X: TableLike, *, offset: ArrayLike | None = None, rounds: Rounds = None) -> np.ndarray:
         """Predict targets.
@@ -99,6 +105,75 @@ class BoostingRegressor(RegressorSignatures, RegressorMixin, BaseBoosting, param
         check_is_fitted(self)
         return self._score_predicted(y, self.predict(X, offset=offset), sample_weight)
 
+    def fit_baseline(
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, offset: ArrayLike | None = None
+    ) -> BoostingRegressor:
+        """Estimate the baseline hazard of loss='cox' (Breslow's estimate), which `predict_survival_function` needs.
+
+        A Cox model predicts hazards relative to each other. The baseline is the hazard over time of a row with raw prediction 0; it is
+        estimated from the training rows, or from rows of the population to predict. It is saved with the estimator.
+
+        Parameters
+        ----------
+        X, y, sample_weight, offset
+            As in `fit`.
+        """
+        check_is_fitted(self)
+        if self.model_.loss != "cox":
+            raise ValueError(f"fit_baseline is for loss='cox'; the model has the loss {self.model_.loss!r}")
+        raw = self._raw_predict(X, offset)[:, 0]
+        times, weight = signed_times(y, len(raw), "y"), check_weights(sample_weight, len(raw), "sample_weight")
+        self.baseline_hazard_ = BaselineHazard.of(times, raw, weight)
+        return self
+
+    def predict_cumulative_hazard(
+        self, X: TableLike, times: ArrayLike | None = None, *, offset: ArrayLike | None = None, rounds: Rounds = None
+    ) -> np.ndarray:
+        """Predict the cumulative hazard until each time, for loss='cox' (after `fit_baseline`) and loss='aft'.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+        times : array-like of shape (n_times,), optional
+            None, for loss='cox': the times of events of the baseline, `baseline_hazard_.times`.
+        offset, rounds
+            As in `predict`.
+
+        Returns
+        -------
+        array of shape (n_rows, n_times)
+        """
+        check_is_fitted(self)
+        loss = self.model_.loss
+        if loss == "aft":
+            raw = self._raw_predict(X, offset, rounds)[:, 0]
+            return cumulative_hazard_of_times(raw, check_times(times, None), self.aft_distribution, self.aft_sigma)
+        if loss != "cox":
+            raise ValueError(f"survival functions are for loss='cox' and loss='aft'; the model has the loss {loss!r}")
+        baseline = getattr(self, "baseline_hazard_", None)
+        if baseline is None:
+            raise ValueError("loss='cox' predicts relative hazards: call fit_baseline(X, y) first, with the training rows for example")
+        raw = self._raw_predict(X, offset, rounds)[:, 0]
+        return np.exp(raw)[:, None] * baseline.at(check_times(times, baseline.times))
+
+    def predict_survival_function(
+        self, X: TableLike, times: ArrayLike | None = None, *, offset: ArrayLike | None = None, rounds: Rounds = None
+    ) -> np.ndarray:
+        """Predict the probability that no event happens until each time: exp(-cumulative hazard). Arguments as in
+        `predict_cumulative_hazard`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sapwood import BoostingRegressor
+        >>> X = np.arange(100.0)[:, None]
+        >>> y = np.column_stack([100 - X[:, 0], X[:, 0] % 3 > 0])  # time, whether the event happened
+        >>> model = BoostingRegressor(loss="cox").fit(X, y).fit_baseline(X, y)
+        >>> model.predict_survival_function(X[:2], times=[10, 50]).shape
+        (2, 2)
+        """
+        return np.exp(-self.predict_cumulative_hazard(X, times, offset=offset, rounds=rounds))
+
     def _score_predicted(self, y: Any, predicted: np.ndarray, sample_weight: Any) -> float:
         loss = Loss if self._loss_is_undefined else Regression(self._values()).single_loss()
         if isinstance(loss, MultiQuantileLoss):
@@ -119,16 +194,23 @@ class BoostingRegressor(RegressorSignatures, RegressorMixin, BaseBoosting, param
             isinstance(self.loss, str) and not LossNames(REGRESSION_LOSSES).is_satisfied_by(self.loss)
         )
 
+    def _store(self, result: FitResult) -> None:
+        self.__dict__.pop("baseline_hazard_", None)  # of other trees
+        super()._store(result)
+
     def _fitted_attributes(self, result: FitResult) -> dict[str, Any]:
         own = {"_n_columns": result.targets.n_columns} if isinstance(result.targets, Numbers) else {}
         return super()._fitted_attributes(result) | own
 
     def _fitted_data(self) -> dict[str, Any]:
-        return super()._fitted_data() | {"n_columns": self._n_columns}
+        baseline = {"baseline": self.baseline_hazard_.to_data()} if hasattr(self, "baseline_hazard_") else {}
+        return super()._fitted_data() | {"n_columns": self._n_columns, **baseline}
 
     def _set_fitted_data(self, data: dict[str, Any], model: Model, init: Any) -> None:
         super()._set_fitted_data(data, model, init)
         self._n_columns = data["n_columns"]
+        if "baseline" in data:
+            self.baseline_hazard_ = BaselineHazard.from_data(data["baseline"])
         if type(self._n_columns) is not int or self._n_columns < 1:
             raise ValueError(f"n_columns must be an integer >= 1; got {self._n_columns!r}")
 

@@ -109,6 +109,16 @@ class Cox(Loss):
         of_all, weight, _, at_risk = self._at_risk(sets, raw, weight, execution)
         return np.where(sets.event, weight * (np.log(at_risk)[sets.group] - (of_all - of_all.max())), 0.0)[sets.own]
 
+    def cumulative_hazard(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the times of events, ascending, and Breslow's estimate of the cumulative hazard of a row with raw prediction 0."""
+        sets = RiskSets.of(y, SERIAL)
+        of_all, weight, _, at_risk = self._at_risk(sets, raw[None], weight, SERIAL)
+        most = float(weight.max())
+        events = sets.sums(weight / most * sets.event, at_risk=False) * most
+        times = np.unique(np.abs(y))
+        steps = (events / at_risk)[::-1] * np.exp(-of_all.max())
+        return times[events[::-1] > 0], np.cumsum(steps)[events[::-1] > 0]
+
     def _at_risk(
         self, sets: RiskSets, raw: np.ndarray, weight: np.ndarray | None, execution: Execution
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -52,6 +52,13 @@ Y = {
         "Class labels; for multilabel classification a matrix of 0 and 1; for soft labels the probabilities of the classes.",
     ),
     RANKER: ("array-like of shape (n_rows,)", "Relevances: non-negative integers."),
+    REGRESSOR: (
+        "array-like of shape (n_rows,) or (n_rows, n_outputs)",
+        "Targets. With several columns NaN is a missing target, which is ignored. Survival times: for loss='cox' two columns (time, event) "
+        "with event 1, or 0 for a row that is censored at that time; for loss='aft' two columns (lower, upper) that bound the time, equal "
+        "if it is known, and upper infinity if it is censored. Both also take a structured array of a bool (event) and a time, as in "
+        "scikit-survival, and one column of times that are negative for censored rows.",
+    ),
 }
 WEIGHT = {
     RANKER: (

@@ -668,7 +668,10 @@ class RegressorSignatures(CommonParameters):
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
             missing.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-            Targets. With several columns, NaN is a missing target, which is ignored.
+            Targets. With several columns NaN is a missing target, which is ignored. Survival times: for loss='cox' two columns (time,
+            event) with event 1, or 0 for a row that is censored at that time; for loss='aft' two columns (lower, upper) that bound the
+            time, equal if it is known, and upper infinity if it is censored. Both also take a structured array of a bool (event) and a
+            time, as in scikit-survival, and one column of times that are negative for censored rows.
         sample_weight : array-like of shape (n_rows,), optional
             Non-negative weights. A row with weight 0 is ignored.
         X_val : table, optional
@@ -754,7 +757,10 @@ class RegressorSignatures(CommonParameters):
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
             missing.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-            Targets. With several columns, NaN is a missing target, which is ignored.
+            Targets. With several columns NaN is a missing target, which is ignored. Survival times: for loss='cox' two columns (time,
+            event) with event 1, or 0 for a row that is censored at that time; for loss='aft' two columns (lower, upper) that bound the
+            time, equal if it is known, and upper infinity if it is censored. Both also take a structured array of a bool (event) and a
+            time, as in scikit-survival, and one column of times that are negative for censored rows.
         sample_weight : array-like of shape (n_rows,), optional
             Non-negative weights. A row with weight 0 is ignored.
         X_val : table, optional
@@ -827,7 +833,10 @@ class RegressorSignatures(CommonParameters):
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
             missing.
         y : array-like of shape (n_rows,) or (n_rows, n_outputs)
-            Targets. With several columns, NaN is a missing target, which is ignored.
+            Targets. With several columns NaN is a missing target, which is ignored. Survival times: for loss='cox' two columns (time,
+            event) with event 1, or 0 for a row that is censored at that time; for loss='aft' two columns (lower, upper) that bound the
+            time, equal if it is known, and upper infinity if it is censored. Both also take a structured array of a bool (event) and a
+            time, as in scikit-survival, and one column of times that are negative for censored rows.
         sample_weight : array-like of shape (n_rows,), optional
             Non-negative weights. A row with weight 0 is ignored.
         decay : float, default=0.9
