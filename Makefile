@@ -47,7 +47,7 @@ hostile: .venv/dev  ## a checklist of hostile input, faults and misuse, with wha
 	@$(BIN)/python -m pytest --slow tests/hostile $$($(BIN)/python -m tests.hostile)
 
 kill: .venv/dev  ## kill -9 at 200 random moments while a file is saved, and at 20 of a training that goes on each time
-	@SAPWOOD_KILLS=200 $(BIN)/python -m pytest tests/training/test_kill.py tests/training/test_checkpoint.py -k kill
+	@SAPWOOD_KILLS=200 $(BIN)/python -m pytest tests/model/test_kill.py tests/training/test_checkpoint.py -k kill
 
 fuzzer: .venv/fuzzer  ## atheris on model files, for five minutes (ARGS="-max_total_time=3600" for more)
 	@mkdir -p build/corpus && cp -n tests/model/golden/*.sapwood build/corpus/

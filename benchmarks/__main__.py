@@ -1,4 +1,4 @@
-"""The command: choose, measure section by section, write the report."""
+"""The command `python -m benchmarks`: measures the chosen sections and writes the report."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def choose(only: list[str], full: bool) -> tuple[list[str], list[str]]:
 
 
 def note_run(results: Results, arguments: argparse.Namespace) -> None:
-    """Head the results with when, where, how; a resumed run must be of the same kind."""
+    """Store date, machine and command with the results. A resumed run must have the same settings."""
     settings = {"repeats": arguments.repeats, "seeds": arguments.seeds, "scale": arguments.rows_scale, "cores": arguments.cores}
     before = results.get("about") or {}
     if before and before["settings"] != settings:
@@ -99,7 +99,7 @@ def note_run(results: Results, arguments: argparse.Namespace) -> None:
 
 
 def command() -> str:
-    """As it was given, but for paths, which are of one machine."""
+    """Return the command line without paths."""
     given, words = sys.argv[1:], ["python -m benchmarks"]
     while given:
         word = given.pop(0)

@@ -23,9 +23,9 @@ def title(name: str) -> str:
 
 def measure(plan: Plan) -> None:
     for workload in plan.workloads:
-        if workload.huge:  # bounded, it would equal a smaller one
+        if workload.huge:  # with bounded rows, it would equal a smaller workload
             continue
-        for l2 in (0.0, 1.0) if workload.tiny else (0.0,):  # it matters most where there are few rows
+        for l2 in (0.0, 1.0) if workload.tiny else (0.0,):  # L2 matters most with few rows
             name = workload.name + (WITH_L2 if l2 else "")
             if plan.results.is_done(NAME, name):
                 continue
@@ -42,7 +42,7 @@ def _measure_seed(plan: Plan, workload: Workload, seed: int, name: str, l2: floa
             with library.threads(plan.n_jobs):
                 model = library.make(workload.task, plan.n_jobs, seed, l2).fit(data.X, data.y)
                 loss = mean_loss(data.y_test, predict(model, data.X_test, workload.task), workload.task)
-        except Exception as error:  # a peer that cannot do it must not end the run
+        except Exception as error:  # a library that fails must not end the run
             say(NAME, name, library.name, "failed:", error)
             continue
         plan.results.add(loss, NAME, name, library.name)
@@ -51,7 +51,7 @@ def _measure_seed(plan: Plan, workload: Workload, seed: int, name: str, l2: floa
 
 @dataclass(frozen=True)
 class Gap:
-    """Ours minus the best peer: its mean, its spread over seeds, and the spread of our losses over seeds."""
+    """Return the mean and standard deviation of the loss of Sapwood minus that of the best other library, and the deviation of our loss."""
 
     peer: str
     mean: float

@@ -40,10 +40,10 @@ def measure(plan: Plan) -> None:
 
 @contextmanager
 def spinning_process() -> Iterator[None]:
-    """Another process that never rests."""
+    """Run another process that keeps a core busy."""
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
-        time.sleep(0.2)  # until it spins
+        time.sleep(0.2)  # until it runs
         yield
     finally:
         process.kill()

@@ -1,9 +1,10 @@
-"""Test losses on tables with raw categories, beside the peers' own: `python -m benchmarks.categories [--data DIR] [--ways]`.
+"""Test losses of libraries on tables with categorical columns: `python -m benchmarks.categories [--data DIR] [--ways]`.
 
-With `--ways`, ours only: the automatic choice of encodings beside others.
+With `--ways`, test losses of the encodings of Sapwood.
 
-All libraries stay at their defaults, but for the number of rounds; XGBoost's learning rate is 0.1, as LightGBM's and ours is. (CatBoost
-chooses its own.) The loss is log-loss, mean squared error (ames: of the logarithm), or mean Poisson deviance weighted by exposure.
+All libraries have their default parameters, except for the number of rounds; XGBoost's learning rate is 0.1, the default of LightGBM and
+Sapwood. (CatBoost chooses its own.) The loss is log-loss, mean squared error (ames: of the logarithm), or mean Poisson deviance weighted
+by exposure.
 """
 
 from __future__ import annotations
@@ -22,13 +23,13 @@ from benchmarks.markdown import table
 from benchmarks.tables import load_frame
 
 TEST_ROWS = 60_000
-PEERS_THREADS = 1  # only losses are compared, and on a machine with other work theirs wait for each other
+PEERS_THREADS = 1  # only losses are compared; threads of other libraries wait for each other on a busy machine
 BINARY, SQUARED, POISSON = "binary", "squared", "poisson"
 
 
 @dataclass(frozen=True)
 class Task:
-    """A table, how many rows of it to train on, and what to predict."""
+    """Table, number of training rows, and target."""
 
     name: str
     loss: str
@@ -49,7 +50,7 @@ TASKS = (
 
 
 def draw(task: Task, folder: Path, seed: int) -> tuple[Any, ...]:
-    """Frames, targets and weights to train and to test."""
+    """Return frames, targets and weights for training and test."""
     X, y, info = load_frame(folder, task.name)
     y = task.target(y.to_numpy(dtype=np.float64, na_value=np.nan) if task.name == "nycflights13" else y.to_numpy())
     weight = info["weight"] if task.exposed else np.ones(len(y))
@@ -84,7 +85,7 @@ def make_xgboost(loss: str, rounds: int, seed: int) -> Any:
 
 
 class CatBoost:
-    """CatBoost on frames whose categories are text, a missing one too: it takes no other."""
+    """CatBoost with categories converted to strings, including missing ones: it accepts no others."""
 
     def __init__(self, loss: str, rounds: int, seed: int) -> None:
         catboost = importlib.import_module("catboost")
@@ -123,7 +124,7 @@ WAYS: dict[str, Make] = {
     "target, count": partial(make_sapwood, categorical_encoding=["target", "count"]),
     "auto, pairs": partial(make_sapwood, max_combination=2),
 }
-MOST_PAIRED = 20  # categories of a table whose pairs are made
+MOST_PAIRED = 20  # maximum number of categorical columns for pairs
 
 
 def mean_loss(task: Task, y: np.ndarray, predicted: np.ndarray, weight: np.ndarray) -> float:
@@ -138,7 +139,7 @@ def mean_loss(task: Task, y: np.ndarray, predicted: np.ndarray, weight: np.ndarr
 
 
 def measure(task: Task, makes: dict[str, Make], folder: Path, rounds: int, seeds: int) -> dict[str, np.ndarray]:
-    """The losses of each library, or way, one a seed."""
+    """Return the losses of each library or encoding, one per seed."""
     found: dict[str, list[float]] = {name: [] for name in makes}
     for seed in range(1, seeds + 1):
         X, y, weight, X_test, y_test, weight_test = draw(task, folder, seed)

@@ -41,7 +41,7 @@ def measure(plan: Plan) -> None:
 
 
 def _contributions(name: str, model: Any, X: np.ndarray) -> np.ndarray:
-    """(n_rows, n_features + 1): the last is the base value."""
+    """Return the (n_rows, n_features + 1) SHAP values; the last column is the base value."""
     if name == OURS:
         found = model.explain(X)
         return np.column_stack([found.values, found.base_values])
@@ -53,7 +53,7 @@ def _contributions(name: str, model: Any, X: np.ndarray) -> np.ndarray:
 
 
 def _error(model: Any, X: np.ndarray, values: np.ndarray) -> float:
-    """The largest difference of the values' sum to the log-odds."""
+    """Return the largest difference between the sum of the values and the log-odds."""
     p = model.predict_proba(X)[:, 1].astype(np.float64)
     return float(np.abs(values.sum(axis=1) - np.log(p / (1 - p))).max())
 

@@ -12,8 +12,8 @@ from benchmarks.results import Results, divide, fastest_peer
 from benchmarks.workloads import TITLES, Split, Workload
 
 NAME = "fit"
-TINY_REPEATS = 10  # times as many where a fit is short
-PREDICTIONS = 3  # a fit
+TINY_REPEATS = 10  # factor of the repeats of tiny workloads
+PREDICTIONS = 3  # per fit
 
 MEASURES = {
     "cpu": "Fit on one thread, CPU seconds (test loss)",
@@ -41,7 +41,7 @@ def _measure_workload(plan: Plan, workload: Workload) -> None:
             continue
         try:
             measured = _measure_fit(library, data, workload.task, plan.n_jobs)
-        except Exception as error:  # a peer that cannot do it must not end the run
+        except Exception as error:  # a library that fails must not end the run
             results.put(f"{type(error).__name__}: {error}", *keys, "error")
             say(*keys, "failed:", error)
             continue
@@ -77,7 +77,7 @@ def time_predict(model: Any, X: Any, task: str) -> float:
 
 
 def times(results: Results, workload: str, name: str) -> dict[str, float | None]:
-    """Of each library, the least of its repeats."""
+    """Return the minimum over repeats for each library."""
     return {library: results.least(NAME, workload, library, name) for library in results.get(NAME, workload) or {}}
 
 

@@ -1,4 +1,4 @@
-"""Section `growing`: other ways to grow trees, each beside the library that made it known."""
+"""Section `growing`: growth policies, samplers and regularizers, each compared with the library that introduced it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAME = "growing"
 SPEED, ACCURACY = NAMED["higgs-1m"], NAMED["higgs-100k"]
 ACCURACY_ROWS = 20_000
 ROUNDS = 100
-EXACT_ROUNDS = 10  # it takes long
+EXACT_ROUNDS = 10  # exact splits are slow
 
 
 def ours(n_jobs: int, seed: int = 0, **parameters: Any) -> Any:
@@ -49,7 +49,7 @@ Make = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Way:
-    """The same way to grow trees in two libraries."""
+    """The same method in two libraries."""
 
     title: str
     parameters: dict[str, Any]
@@ -133,7 +133,7 @@ def _measure_losses(plan: Plan, data: Split, seed: int) -> None:
 
 
 def ratios(results: Results) -> list[tuple[str, float | None, float, float | None]]:
-    """What, measured, asked, goal."""
+    """Return rows of name, measured value, required value and goal."""
 
     def seconds(key: str, what: str = "fit") -> float | None:
         return results.least(NAME, "speed", key, what)

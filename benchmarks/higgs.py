@@ -1,15 +1,15 @@
-"""Rows in the shape of the HIGGS set: 21 measured numbers of a collision, 7 masses derived from them, signal or not."""
+"""Synthetic data in the shape of HIGGS: 21 measurements of a collision, 7 derived masses, two classes."""
 
 from __future__ import annotations
 
 import numpy as np
 
 N_FEATURES = 28
-BLOCK = 100_000  # rows made at a time, each block from a seed of its own
+BLOCK = 100_000  # rows generated at a time, each block with its own seed
 
 
 def make_higgs(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """X (n_rows, 28) float32 and y (n_rows,) of 0 and 1. The target depends on X alone: seeds differ in rows and noise."""
+    """Return X (n_rows, 28) float32 and y (n_rows,) of 0 and 1. Seeds change rows and noise, not the function of X."""
     X = np.empty((n_rows, N_FEATURES), dtype=np.float32)
     y = np.empty(n_rows, dtype=np.int64)
     for first in range(0, n_rows, BLOCK):
@@ -21,7 +21,7 @@ def make_higgs(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _collisions(n: int, rng: np.random.Generator) -> np.ndarray:
-    """(n, 28): momentum, pseudorapidity and angle of a lepton, missing energy, four jets with a tag, then the masses."""
+    """Return (n, 28): momentum, pseudorapidity and angle of a lepton, missing energy, four jets with a tag, then the masses."""
     momentum = np.exp(0.5 * rng.standard_normal((n, 6))) * [0.9, 1.0, 1.1, 1.0, 0.9, 0.8]  # lepton, missing, four jets
     eta = np.clip(rng.standard_normal((n, 6)), -2.5, 2.5)
     phi = rng.uniform(-np.pi, np.pi, (n, 6))
@@ -38,7 +38,7 @@ def _collisions(n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _log_odds(X: np.ndarray) -> np.ndarray:
-    """Two resonances, tags that matter together, and an angle that matters for heavy events only."""
+    """Return the signal: two resonances, an interaction of tags, and an effect of an angle for heavy events."""
     jj, _, lv, jlv, bb, wbb, wwbb = X[:, 21:].T
     tags = X[:, [8, 12, 16, 20]].sum(axis=1)
     resonances = 3.0 * np.exp(-(((bb - 1.6) / 0.6) ** 2)) + 1.5 * np.exp(-(((jj - 1.2) / 0.4) ** 2))

@@ -11,7 +11,7 @@ BLOCK = 10_000  # images generated at a time
 
 
 def make_images(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """X (n_rows, 784) float32 of whole numbers 0 to 255, and y: whether the picture's class is one of the last five."""
+    """Return X (n_rows, 784) float32 of integers from 0 to 255, and y: whether the class of the image is one of the last five."""
     X = np.empty((n_rows, SIDE * SIDE), dtype=np.float32)
     y = np.empty(n_rows, dtype=np.int64)
     for first in range(0, n_rows, BLOCK):
@@ -24,7 +24,7 @@ def make_images(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _draw(classes: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """(n, 784): each picture is its class's blobs, all moved a little, each moved a little more."""
+    """Return (n, 784) images: the blobs of the class, with a random shift of the image and of each blob."""
     n = len(classes)
     steps = np.random.default_rng(0).normal(0, 3.5, (N_CLASSES, N_BLOBS, 2)).cumsum(axis=1)  # a class is a stroke
     strokes = steps - steps.mean(axis=1, keepdims=True)

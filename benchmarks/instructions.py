@@ -1,12 +1,12 @@
-"""Instructions that fits and predictions execute, counted by valgrind's callgrind: comparable on a busy machine, where times are not.
+"""Instruction counts of fits and predictions by valgrind's callgrind. Unlike times, they are comparable on a busy machine.
 
     python benchmarks/instructions.py --json before.json      count, with the Sapwood of this interpreter
     python benchmarks/instructions.py --compare before.json   count, and print the ratio to those counts
     python benchmarks/instructions.py --only dense,classes    some of the workloads
 
-Each workload runs in a process of its own, on one thread. The process imports everything and does all parts once before it counts, so
-that imports, caches and lazily made objects have no part in the counts. Parts are marked by client requests of callgrind, from a library of
-two functions that is compiled first; it needs valgrind, its headers and a C compiler.
+Each workload runs in its own process, on one thread. The process imports everything and runs all parts once before it counts, so that
+imports, caches and lazily created objects are not counted. Parts are marked by client requests of callgrind, from a small library that is
+compiled first; this needs valgrind, its headers and a C compiler.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-# The first prediction of a model includes what is prepared once for all later ones. The last two parts are counts of one call, from many.
+# The first prediction of a model includes the creation of its scorer. The last two parts are counts per call, averaged over many calls.
 PARTS = ("fit", "first predict", "predict", "predict one row")
 PREDICT_CALLS = 10
 MARKS = """
@@ -43,7 +43,7 @@ VALGRIND = ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--quiet"]
 
 @dataclass(frozen=True)
 class Workload:
-    """What is fitted: the name of an estimator, its parameters, and data that are the same every time."""
+    """Estimator, parameters and reproducible data of a fit."""
 
     title: str
     estimator: str
@@ -52,7 +52,7 @@ class Workload:
     one_row_calls: int = 1000
 
     def calls(self, part: str) -> int:
-        """How often a part is done while it is counted."""
+        """Return the number of repetitions of a part while it is counted."""
         return {"predict": PREDICT_CALLS, "predict one row": self.one_row_calls}.get(part, 1)
 
 
@@ -69,7 +69,7 @@ def small() -> tuple[np.ndarray, np.ndarray]:
 
 
 def categories() -> tuple[Any, np.ndarray]:
-    """A frame of 15 columns of numbers, 4 categories of 5 to 100 levels, and one of 1,000."""
+    """Return a frame of 15 numeric columns, 4 categorical columns of 5 to 100 levels, and one of 1,000."""
     import pandas as pd
 
     rng = np.random.default_rng(1)
@@ -107,11 +107,11 @@ WORKLOADS = {
 }
 
 
-# In the process that is counted
+# In the measured process
 
 
 def run_parts(workload: Workload, marks: Any) -> None:
-    """Do each part once without counting, then once with."""
+    """Run each part once without counting, then once with counting."""
     import sapwood
 
     X, y = workload.data()
@@ -138,7 +138,7 @@ def run_parts(workload: Workload, marks: Any) -> None:
         marks.end_part(part.encode())
 
 
-# In the process that asks
+# In the measuring process
 
 
 def compile_marks(folder: Path) -> None:
@@ -147,7 +147,7 @@ def compile_marks(folder: Path) -> None:
 
 
 def count(name: str, folder: Path) -> dict[str, int]:
-    """Instructions of a call of each part of a workload, from a process whose environment and arguments are always the same."""
+    """Return the instructions per call of each part of a workload, from a process with a fixed environment and fixed arguments."""
     kept = {key: os.environ[key] for key in ("PATH", "SAPWOOD_KERNELS") if key in os.environ}
     fixed = {"PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "LC_ALL": "C"}
     command = [*VALGRIND, f"--callgrind-out-file={name}.out", sys.executable, "-P", __file__, "--run", name]
@@ -167,7 +167,7 @@ def count(name: str, folder: Path) -> dict[str, int]:
 
 
 def show(counts: dict[str, dict[str, int]], before: dict[str, dict[str, int]] | None) -> None:
-    """A table in millions of instructions; with ratios where there are counts to compare with."""
+    """Return a table in millions of instructions, with ratios to earlier counts if given."""
     print(f"{'million instructions':42}" + "".join(f"{part:>20}" for part in PARTS))
     for name, found in counts.items():
         cells = []
@@ -178,7 +178,7 @@ def show(counts: dict[str, dict[str, int]], before: dict[str, dict[str, int]] | 
 
 
 def describe() -> dict[str, str]:
-    """What is measured: for the reader of a file of counts."""
+    """Return a description of the measurement, for the JSON file."""
     import sapwood
 
     kernels = os.environ.get("SAPWOOD_KERNELS", "by the CPU")

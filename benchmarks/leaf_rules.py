@@ -1,7 +1,7 @@
 """Test log-loss by the limits on leaf values (docs/decisions/0003): `python -m benchmarks.leaf_rules [--data DIR] [--constants]`.
 
-Without an option: with the rules and without them, with a tree a class. `--constants`: the defaults with looser rules, and the peers that
-are installed, as ratios to the rules as they are. Some tables are generated; real ones are left out where there is no folder of them.
+Without an option: losses with the rules and without them, with one tree per class. `--constants`: looser rules, and other installed
+libraries, as ratios to the current rules. Some tables are generated; real ones need the folder of `--data`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from sapwood.losses.logistic import LogLoss
 from sapwood.losses.multinomial import MultinomialLogLoss
 
 SEEDS = range(5)
-OTHERS = ("adult", "bank_additional", "census_kdd", "elec", "letter")  # had no part in choosing the rules
+OTHERS = ("adult", "bank_additional", "census_kdd", "elec", "letter")  # not used to choose the rules
 BUNDLED = {"breast cancer": load_breast_cancer, "digits": load_digits, "wine": load_wine, "iris": load_iris}
 FRACTIONS = (1.0, 0.5, 0.2, 0.1, 0.0)  # of the minimum hessian
 N_TEST = 10_000  # at most
@@ -49,7 +49,7 @@ def rules(fraction: float, max_step: float) -> Iterator[None]:
 
 
 def losses(X: Any, y: np.ndarray, n_train: int | None, make: Make) -> np.ndarray:
-    """The test log-loss of each split."""
+    """Return the test log-loss of each split."""
     found = []
     for seed in SEEDS:
         sizes = {"train_size": n_train, "test_size": min(N_TEST, len(y) - n_train)} if n_train else {}
@@ -59,7 +59,7 @@ def losses(X: Any, y: np.ndarray, n_train: int | None, make: Make) -> np.ndarray
 
 
 def compare(name: str, X: np.ndarray, y: np.ndarray, n_train: int | None = None) -> None:
-    """With the rules and without, at the defaults with 100 rounds, with a tree a class."""
+    """Compare training with and without the rules, at the defaults with 100 rounds and one tree per class."""
 
     def make(seed: int) -> BoostingClassifier:
         return BoostingClassifier(early_stopping=False, multi_strategy="one_output_per_tree")
@@ -93,7 +93,7 @@ def generated(n_rows: int, n_classes: int = 2, flipped: float = 0.0, rare: float
 
 
 def small_tables() -> Iterator[tuple[str, Any, np.ndarray, int | None]]:
-    """Name, X, y, rows to train on."""
+    """Yield name, X, y and the number of training rows."""
     for name, load in BUNDLED.items():
         yield name, *load(return_X_y=True), None
     X, y = load_digits(return_X_y=True)
@@ -122,12 +122,12 @@ def real_tables(folder: Path) -> Iterator[tuple[str, Any, np.ndarray, int | None
 @dataclass(frozen=True)
 class Setting:
     title: str
-    within: Callable[[], AbstractContextManager[Any]]  # what its trainings run in
+    within: Callable[[], AbstractContextManager[Any]]  # context of the fits
     make: Make
 
 
 def settings() -> Iterator[Setting]:
-    """What is compared, the rules as they are first."""
+    """Return the settings to compare; the current rules come first."""
 
     def make(seed: int) -> BoostingClassifier:
         return BoostingClassifier(early_stopping=False, random_state=seed, n_jobs=1)
@@ -143,7 +143,7 @@ def settings() -> Iterator[Setting]:
 
 
 def measure(X: Any, y: np.ndarray, n_train: int | None) -> np.ndarray:
-    """(n_settings, n_seeds) float64: test log-losses."""
+    """Return (n_settings, n_seeds) float64 test log-losses."""
     rows = []
     for setting in settings():
         with setting.within():
@@ -164,14 +164,15 @@ def compare_constants(folder: Path) -> None:
 
 def report_all(two: dict[str, np.ndarray], several: dict[str, np.ndarray]) -> None:
     report("two classes", list(two.values()))
-    rest = [found for name, found in two.items() if "agaricus" not in name]  # losses next to nothing, whose ratios rule the mean
+    rest = [found for name, found in two.items() if "agaricus" not in name]  # its losses are almost 0, and their ratios dominate the mean
     if len(rest) < len(two):
         report("no agaricus", rest)
     report("several classes", list(several.values()))
 
 
 def report(title: str, tables: list[np.ndarray]) -> None:
-    """For each setting but the first: geometric mean and median of the ratios to it, tables better and worse beyond noise, worst ratio."""
+    """Return, for each setting after the first: geometric mean and median of the ratios to the first, number of tables that are better and
+    worse beyond noise, and the worst ratio."""
     print(f"\n{title + f', {len(tables)} tables':<28}{'mean':>8}{'median':>8}{'better':>8}{'worse':>7}{'worst':>8}")
     for i, setting in enumerate(settings()):
         ratios = np.array([rows[i].mean() / rows[0].mean() for rows in tables])

@@ -1,9 +1,9 @@
-"""Who is compared: each library with the same trees asked of it.
+"""Compared libraries, with the same parameters.
 
-31 leaves, learning rate 0.1, 255 bins, 100 rounds, at least 20 rows in a leaf, the same L2 (none, as is the default of
-scikit-learn and LightGBM; XGBoost's own is 1, CatBoost's 3), no early stopping. What a library has besides stays at its
-own default. XGBoost bounds a leaf's hessian instead of its rows: for squared error that is the same, for other losses its
-default stays.
+31 leaves, learning rate 0.1, 255 bins, 100 rounds, at least 20 rows in a leaf, the same L2 (0, the default of
+scikit-learn and LightGBM; the defaults of XGBoost and CatBoost are 1 and 3), no early stopping. Other parameters have
+the default of the library. XGBoost bounds the hessian of a leaf instead of its rows: for squared error this is the same,
+for other losses its default is used.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def make_sapwood(task: str, n_jobs: int, seed: int, l2: float = 0.0) -> Any:
 
 
 def make_sklearn(task: str, n_jobs: int, seed: int, l2: float = 0.0) -> Any:
-    """Its threads are limited from outside: see `Library.threads`."""
+    """scikit-learn's estimator. Its threads are limited by `Library.threads`."""
     ensemble = importlib.import_module("sklearn.ensemble")
     kind = ensemble.HistGradientBoostingRegressor if task == "regression" else ensemble.HistGradientBoostingClassifier
     return kind(**SKLEARN_NAMES, l2_regularization=l2, random_state=seed)
@@ -106,12 +106,12 @@ def make_catboost(task: str, n_jobs: int, seed: int, l2: float = 0.0) -> Any:
 class Library:
     name: str
     title: str
-    distribution: str  # that it is installed by
+    distribution: str  # name of the package
     make: Callable[..., Any]  # task, n_jobs, seed, l2 -> estimator
     limited_outside: bool = False  # has no n_jobs
 
     def threads(self, n_jobs: int) -> AbstractContextManager[Any]:
-        """To fit and predict in."""
+        """Return a context that limits the threads of fit and predict."""
         return threadpool_limits(n_jobs, user_api="openmp") if self.limited_outside else nullcontext()
 
     def version(self) -> str:
@@ -131,12 +131,12 @@ LIBRARIES = {
 
 
 def predict(model: Any, X: np.ndarray, task: str) -> np.ndarray:
-    """Means, or probabilities of all classes."""
+    """Return predictions, or probabilities of all classes."""
     return model.predict(X) if task == "regression" else model.predict_proba(X)
 
 
 def mean_loss(y: np.ndarray, predicted: np.ndarray, task: str) -> float:
-    """Mean squared error, or log-loss."""
+    """Return the mean squared error or the log-loss."""
     if task == "regression":
         return float(np.mean((y - predicted) ** 2))
     chosen = predicted[np.arange(len(y)), y].astype(np.float64)

@@ -1,9 +1,9 @@
-"""How long it takes to load a model of 1,000 trees from a file: `python -m benchmarks.loading [--trees N] [--repeats N]`.
+"""Time to load a model of 1,000 trees from a file: `python -m benchmarks.loading [--trees N] [--repeats N]`.
 
-Each library's own binary format where it has one (LightGBM: text; XGBoost: UBJSON; CatBoost: cbm; scikit-learn: a pickle by joblib, as its
-documentation advises). All have the same rows (HIGGS-shaped, 20k x 28) and trees of 31 leaves. `load` is from the path to an object that
-can predict; `and one row` predicts a row, too, since some libraries prepare their trees only then. Least of the repeats, which take turns;
-the file is in the system's cache.
+Each library uses its own format (LightGBM: text; XGBoost: UBJSON; CatBoost: cbm; scikit-learn: joblib, as its documentation recommends).
+All models have the same rows (HIGGS-shaped, 20k x 28) and trees of 31 leaves. `load` is the time from the path to an object that can
+predict; `and one row` includes the prediction of one row, since some libraries prepare their trees only then. The time is the minimum of
+repeats in which libraries take turns; the file is in the system's cache.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ROUNDS = {"sapwood": "max_iter", "lightgbm": "n_estimators", "xgboost": "n_estim
 
 
 def save_and_load(name: str, model: Any, path: str) -> tuple[Callable[[], Any], Callable[[Any, np.ndarray], Any]]:
-    """Write a model in its library's format; what loads it again, and what predicts with that."""
+    """Write a model in the format of its library. Return a function that loads it, and one that predicts with it."""
     if name == "sapwood":
         import sapwood
 

@@ -1,4 +1,4 @@
-"""Section `losses`: test metrics of losses beside another library's, with the same trees; what a loss in NumPy costs."""
+"""Section `losses`: test metrics of losses compared with another library, with the same trees; cost of a loss in NumPy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Data = tuple[np.ndarray, np.ndarray]
 
 
 def regression(seed: int, noise: Callable[[np.random.Generator, int], np.ndarray]) -> tuple[Data, Data]:
-    """A made-up table with a nonlinear signal; training and test rows."""
+    """Return training and test rows of a synthetic table with a nonlinear signal."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(2 * ROWS, 10))
     signal = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.5 * X[:, 3]
@@ -42,7 +42,7 @@ def heavy_tailed(seed: int) -> tuple[Data, Data]:
 
 
 def claims(seed: int) -> tuple[Data, Data]:
-    """Sums of a random number of amounts, most of them zero."""
+    """Return sums of a random number of amounts, most of them zero."""
     (X, a), (X_test, b) = regression(seed, lambda rng, n: rng.normal(size=n))
     rng = np.random.default_rng(seed + 1000)
 
@@ -54,7 +54,7 @@ def claims(seed: int) -> tuple[Data, Data]:
 
 
 def survival(seed: int) -> tuple[Data, Data]:
-    """Times from a Weibull distribution, a third censored; negative where censored."""
+    """Return times from a Weibull distribution. A third is censored; censored times are negative."""
     (X, a), (X_test, b) = regression(seed, lambda rng, n: np.zeros(n))
     rng = np.random.default_rng(seed + 2000)
 
@@ -66,7 +66,7 @@ def survival(seed: int) -> tuple[Data, Data]:
 
 
 def patients(name: str, seed: int, folder: Path) -> tuple[Data, Data]:
-    """A real table, 70 of 100 rows to train on."""
+    """Return a real table, with 70 % of the rows for training."""
     X, y = load_survival(folder, name)
     rows = np.random.default_rng(seed).permutation(len(y))
     train, test = np.split(rows, [len(rows) * 7 // 10])
@@ -79,7 +79,7 @@ def concordance(y: np.ndarray, risk: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Case:
-    """One loss in two libraries; the metric is of (y, predicted)."""
+    """One loss in two libraries, and a metric, a function of (y, predicted)."""
 
     title: str
     draw: Callable[..., tuple[Data, Data]]  # of a seed, and of the folder of real tables
@@ -216,7 +216,7 @@ def _measure(plan: Plan, case: Case, seed: int) -> None:
 
 
 def in_numpy() -> Any:
-    """The log-loss of two classes as a user would write it."""
+    """Return the binary log-loss as a user would write it."""
     sapwood = importlib.import_module("sapwood")
 
     class Odds(sapwood.Loss):  # type: ignore[name-defined, misc]

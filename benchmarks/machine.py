@@ -1,4 +1,4 @@
-"""Where the numbers come from."""
+"""Description of the machine and of library versions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _cpu_model() -> str:
 
 
 def _caches() -> list[str]:
-    """Of the first core."""
+    """Return the model name of the first core."""
     found = []
     for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level, kind, size = ((folder / name).read_text().strip() for name in ("level", "type", "size"))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """With so many significant digits, never in powers of ten."""
+    """Format a number with this many significant digits, without an exponent."""
     if value is None:
         return "-"
     if value == 0:

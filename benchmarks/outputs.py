@@ -29,7 +29,7 @@ WAYS: dict[str, dict[str, Any]] = {
 
 
 def compare_classes(name: str, X: np.ndarray, y: np.ndarray, n_train: int | None = None) -> None:
-    """The mean over some splits, for each way."""
+    """Return the mean over splits for each strategy."""
     losses, seconds = np.zeros((2, len(SEEDS), len(WAYS)))
     for seed in SEEDS:
         sizes = {"train_size": n_train, "test_size": min(20_000, len(y) - n_train)} if n_train else {}

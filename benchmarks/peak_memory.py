@@ -28,15 +28,15 @@ FITS: dict[str, dict[str, Any]] = {
 
 
 def measure_here(name: str) -> float:
-    """MiB that a fit adds, at its peak, to what this process holds with its input."""
+    """Return the peak memory of a fit in MiB, above that of the process with the input loaded."""
     from sapwood import BoostingClassifier
 
     X, y = rows(N_ROWS, 0)
     validation = dict(zip(("X_val", "y_val"), rows(N_VALIDATION, 1), strict=True)) if name == "early stopping on X_val" else {}
     estimator = BoostingClassifier(max_iter=20, n_jobs=2, random_state=0, **FITS[name])
-    BoostingClassifier(max_iter=2, n_jobs=2).fit(X[:1000], y[:1000])  # imports and threads have no part in the peak
+    BoostingClassifier(max_iter=2, n_jobs=2).fit(X[:1000], y[:1000])  # so that imports and threads are not counted
     gc.collect()
-    Path("/proc/self/clear_refs").write_text("5")  # the kernel counts the peak from here on
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak that the kernel reports
     before = status("VmRSS")
     estimator.fit(X, y, **validation)
     return (status("VmHWM") - before) / 1024
@@ -49,13 +49,13 @@ def rows(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def status(field: str) -> int:
-    """A number of KiB that the kernel knows of this process."""
+    """Return a field of /proc/self/status in KiB."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))
 
 
 def measure(name: str) -> float:
-    """The least of several processes."""
+    """Return the minimum over several processes."""
     command = [sys.executable, "-P", __file__, "--run", name]
     return min(float(subprocess.run(command, check=True, capture_output=True, text=True).stdout) for _ in range(REPEATS))
 

@@ -1,4 +1,4 @@
-"""What one run measures, on what, and where the numbers go."""
+"""Plan of a benchmark run: libraries, workloads, repeats and results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.libraries import Library
 from benchmarks.results import Results
 from benchmarks.workloads import Split, Workload
 
-REST = 0.05  # seconds: threads of the library before go to sleep
+REST = 0.05  # seconds until the threads of the previous library are idle
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Plan:
         return workload.draw(seed, self.scale, most)
 
     def turns(self, repeats: int) -> Iterator[tuple[int, Library]]:
-        """Each library once in each repeat, every repeat starting with another one."""
+        """Yield each library once per repeat. Every repeat starts with another library."""
         for repeat in range(repeats):
             for i in range(len(self.libraries)):
                 yield repeat, self.libraries[(repeat + i) % len(self.libraries)]
 
     def warm_up(self) -> None:
-        """Load every library and start its threads, on a few rows."""
+        """Import every library and start its threads by fits on a few rows."""
         X = np.random.default_rng(0).random((1_000, 5), dtype=np.float32)
         for library in self.libraries:
             with library.threads(self.n_jobs):
@@ -46,7 +46,7 @@ class Plan:
 
 
 def settle() -> None:
-    """Before a measurement: no garbage, no thread that still spins."""
+    """Collect garbage and wait until threads are idle, before a measurement."""
     gc.collect()
     time.sleep(REST)
 

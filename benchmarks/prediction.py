@@ -17,9 +17,9 @@ from benchmarks.workloads import NAMED
 NAME = "predict"
 WORKLOAD = NAMED["higgs-100k"]
 TREES = (100, 1_000)
-BATCHES = 5  # a repeat
+BATCHES = 5  # per repeat
 ONE_ROW_CALLS = 500
-SYMMETRIC = "catboost symmetric"  # trees as CatBoost grows them by default, of 32 leaves
+SYMMETRIC = "catboost symmetric"  # CatBoost's default trees, with 32 leaves
 TITLES = {**{name: library.title for name, library in LIBRARIES.items()}, SYMMETRIC: "CatBoost, symmetric trees"}
 N_ROUNDS = {"lightgbm": "n_estimators", "xgboost": "n_estimators", "catboost": "iterations"}  # max_iter for the others
 
@@ -59,7 +59,7 @@ def _measure(plan: Plan, n_trees: int) -> None:
 
 
 def _latency(predict: Callable[[Any], Any], X: Any) -> float:
-    """The median of calls with one row each, in seconds."""
+    """Return the median time of calls with one row each, in seconds."""
     settle()
     calls = []
     for i in range(min(ONE_ROW_CALLS, len(X))):
@@ -75,7 +75,7 @@ def peer_ratio(results: Results, peer: str, n_trees: int = 100) -> float | None:
 
 
 def one_row(results: Results, what: str = "one_row") -> float | None:
-    """Microseconds of ours: of the estimator, or of the "model" alone."""
+    """Return the microseconds of Sapwood's estimator, or of its Model ("model")."""
     seconds = results.get(NAME, "100", OURS, what)
     return None if seconds is None else seconds * 1e6
 

@@ -1,4 +1,4 @@
-"""Section `ranking`: LambdaMART beside LightGBM's, on generated queries (speed) and on a real table (NDCG)."""
+"""Section `ranking`: LambdaMART of Sapwood and LightGBM, on generated queries (speed) and on a real table (NDCG)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MAKE = dict(zip(WHO, (ours, lightgbm), strict=True))
 
 
 def generate(n_queries: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, relevances from 0 to 4 and the sizes of queries. Half of the features are counts."""
+    """Return rows, relevances from 0 to 4 and the sizes of queries. Half of the features are counts."""
     rng, n = np.random.default_rng(seed), n_queries * N_ROWS
     X = rng.normal(size=(n, N_FEATURES)).astype(np.float32)
     half = N_FEATURES // 2

@@ -1,4 +1,4 @@
-"""What was measured, on disk after each number, so that an interrupted run loses nothing."""
+"""Results of a run, written to disk after each number, so that an interrupted run can be resumed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Results:
         self.tree: dict[str, Any] = json.loads(path.read_text()) if resume and path.exists() else {}
 
     def get(self, *keys: str) -> Any:
-        """What stands there, or None."""
+        """Return the value at a path, or None."""
         branch: Any = self.tree
         for key in keys:
             branch = branch.get(key) if isinstance(branch, dict) else None
@@ -32,21 +32,21 @@ class Results:
         self._save()
 
     def add(self, value: float, *keys: str) -> None:
-        """Append to the list that stands there."""
+        """Append to the list at a path."""
         self.put([*(self.get(*keys) or []), value], *keys)
 
     def is_done(self, *keys: str) -> bool:
         return "/".join(keys) in self.tree.get("done", [])
 
     def start(self, *keys: str) -> None:
-        """Forget what an interrupted run left there: its libraries would not share one run."""
+        """Delete incomplete results of an interrupted run: all libraries must be measured in one run."""
         self.put({}, *keys)
 
     def finish(self, *keys: str) -> None:
         self.add("/".join(keys), "done")  # type: ignore[arg-type]
 
     def least(self, *keys: str) -> float | None:
-        """The minimum of the list that stands there."""
+        """Return the minimum of the list at a path."""
         values = self.get(*keys)
         return min(values) if values else None
 
@@ -62,5 +62,5 @@ def divide(a: float | None, b: float | None) -> float | None:
 
 
 def fastest_peer(times: dict[str, float | None]) -> float | None:
-    """The least time of a library that is not ours."""
+    """Return the minimum time of the other libraries."""
     return min((time for name, time in times.items() if name != OURS and time is not None), default=None)

@@ -1,9 +1,9 @@
-"""Sparse tables beside LightGBM and XGBoost: `python -m benchmarks.sparse [--data DIR] [--only NAME ...] [--n-jobs N] [--large]`.
+"""Sparse tables in Sapwood, LightGBM and XGBoost: `python -m benchmarks.sparse [--data DIR] [--only NAME ...] [--n-jobs N] [--large]`.
 
-Each fit runs in a fresh process: seconds, MiB at the peak above the loaded input, test log-loss. Libraries take turns; the least of
-`--repeats` counts. Where a dense copy fits, the model of it must have the same bytes.
+Each fit runs in a fresh process: seconds, peak memory in MiB above the loaded input, test log-loss. Libraries take turns; the minimum of
+`--repeats` is reported. If a dense copy fits in memory, its model must have the same bytes.
 
-The fresh process is this module too: `python -m benchmarks.sparse FOLDER LIBRARY N_JOBS`.
+The fresh process runs this module: `python -m benchmarks.sparse FOLDER LIBRARY N_JOBS`.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from sapwood import BoostingClassifier
 
 ROOT = Path(__file__).parents[1]
 COMPARED = ("sapwood", "lightgbm", "xgboost")
-DENSE_CELLS = 2 * 10**8  # that a dense copy may have
+DENSE_CELLS = 2 * 10**8  # maximum size of a dense copy
 REAL = ("agaricus", "w8a")
 
 
 def generate(n_rows: int, n_features: int, reals: bool, seed: int = 0) -> tuple[sparse.csr_array, np.ndarray]:
-    """About 20 entries a row: counts of words, a few of which are common, or real numbers at the same places; two classes."""
+    """Return a matrix with about 20 entries per row, word counts or real numbers at the same positions, and two classes."""
     rng = np.random.default_rng(seed)
     popularity = 1 / (np.arange(n_features) + 50)
     upto = np.cumsum(popularity / popularity.sum())
@@ -55,7 +55,7 @@ def load(name: str, data: Path) -> tuple[sparse.csr_array, np.ndarray]:
 
 
 def measure_here(folder: str, library_name: str, n_jobs: int) -> str:
-    """Seconds and MiB of a fit, seconds of a prediction, test loss."""
+    """Return seconds and MiB of a fit, seconds of a prediction, and the test loss."""
     library = LIBRARIES[library_name]
     parts = {part: (sparse.load_npz(f"{folder}/{part}.npz"), np.load(f"{folder}/{part}.npy")) for part in ("train", "test")}
     model = library.make("classification", n_jobs, 0)

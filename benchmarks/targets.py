@@ -63,7 +63,7 @@ def _ratios(results: Results) -> Iterator[Target]:
 
 
 def _losses(results: Results) -> Iterator[list[str]]:
-    """Ours minus the best peer's, against the spread of seeds."""
+    """Compare the difference to the best other library with the deviation over seeds."""
     for name in results.get(accuracy.NAME) or {}:
         found = accuracy.gap(results, name)
         if found is not None:

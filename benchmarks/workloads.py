@@ -1,4 +1,4 @@
-"""What is trained on: each workload draws rows to train and rows to test from a seed."""
+"""Workloads: each draws training and test rows from a seed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.higgs import make_higgs
 from benchmarks.images import make_images
 from benchmarks.tables import has_tables, load_covtype, load_flights
 
-FEWEST_ROWS = 200  # left by scaling down
+FEWEST_ROWS = 200  # minimum after scaling down
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Workload:
     huge: bool = False  # only with --full, or by name
 
     def draw(self, seed: int, scale: float = 1.0, most: int | None = None) -> Split:
-        """Rows of this seed; `scale` shrinks everything for a trial, `most` bounds the training rows."""
+        """Draw rows. `scale` reduces all sizes for a trial run, `most` bounds the training rows."""
         n_train, n_test = (max(min(n, FEWEST_ROWS), int(n * scale)) for n in (self.n_train, self.n_test))
         return self.source(seed, n_train if most is None else min(n_train, most), n_test)
 
 
 def fresh(make: Callable[[int, int], tuple[np.ndarray, np.ndarray]]) -> Source:
-    """A source that can make any number of rows."""
+    """Return a source that generates any number of rows."""
 
     def draw(seed: int, n_train: int, n_test: int) -> Split:
         return Split(*make(n_train, 2 * seed), *make(n_test, 2 * seed + 1))
@@ -55,7 +55,7 @@ def fresh(make: Callable[[int, int], tuple[np.ndarray, np.ndarray]]) -> Source:
 
 
 def shuffled(load: Callable[[], tuple[np.ndarray, np.ndarray]]) -> Source:
-    """A source that deals out the rows of one table."""
+    """Return a source that samples the rows of a table."""
 
     def draw(seed: int, n_train: int, n_test: int) -> Split:
         X, y = load()
@@ -72,7 +72,7 @@ def load_cancer() -> tuple[np.ndarray, np.ndarray]:
 
 
 def make_small() -> tuple[np.ndarray, np.ndarray]:
-    """2,000 rows to train and 10,000 to test of one problem."""
+    """Return a workload of 2,000 training rows and 10,000 test rows."""
     X, y = make_classification(12_000, 20, n_informative=8, n_redundant=4, flip_y=0.05, random_state=0)
     return X.astype(np.float32), y.astype(np.int64)
 
@@ -103,5 +103,5 @@ TITLES = {name: workload.title for name, workload in NAMED.items()}
 
 
 def find_workloads(folder: Path) -> list[Workload]:
-    """All that can be run here; those on real tables only with their folder."""
+    """Return all available workloads. Workloads on real tables need their folder."""
     return [*GENERATED, *(_real(folder) if has_tables(folder) else ())]

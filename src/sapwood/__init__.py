@@ -1,6 +1,6 @@
 """Sapwood: gradient-boosted trees behind scikit-learn's API.
 
-How to read the source: `estimators` (what users call) -> `boosting` (the round loop) -> `data` (tables to bins), `losses` (gradients),
+Reading order of the source: `estimators` (API) -> `training.boosting` (the round loop) -> `data` (tables to bins), `losses` (gradients),
 `sampling`, `trees` (the growing loop), `model` (prediction, files) -> `kernels` (C++ loops over rows, bins and nodes).
 """
 
@@ -45,7 +45,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Functions that read models of other libraries are imported when first used: they need all of scikit-learn's ensembles."""
+    """Import the functions of `sapwood.importing` on first use: they import all of scikit-learn's ensembles, which is slow."""
     if name in ("from_lightgbm", "from_sklearn", "from_xgboost", "import_model"):
         return getattr(importlib.import_module("sapwood.importing"), name)
     raise AttributeError(f"module 'sapwood' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""From a file to the estimator, wrapper or model that was saved."""
+"""Loading of estimators, wrappers and models from files."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ def load(path: Path, *, init: Predictor | None = None) -> Any:
     ----------
     path : str or path
     init : fitted estimator, optional
-        Estimator of the initial raw predictions, if the saved one was fitted with an `init` that is not Sapwood's: the file cannot
-        contain it.
+        The `init` of the saved estimator, if it is not a Sapwood estimator: the file does not contain it.
 
     Returns
     -------
@@ -45,10 +44,10 @@ def load(path: Path, *, init: Predictor | None = None) -> Any:
 
 
 def read_file(data: bytes | np.ndarray, init: Any = None) -> Any:
-    """Content of a file: an estimator, a model, or a wrapper with the files of estimators in it."""
+    """Return the estimator, model or wrapper of a file."""
     arrays, about = file.unseal(data)
     if "wrapper" in about:
-        from sapwood.uncertainty.saving import read_wrapper  # few files need it, and it takes a while to import
+        from sapwood.uncertainty.saving import read_wrapper  # slow to import, and needed for few files
 
         return read_wrapper(arrays, about)
     file.check(arrays, about)

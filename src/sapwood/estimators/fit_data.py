@@ -54,7 +54,7 @@ class FitData:
     init : estimator or model of the initial raw predictions
     seed : random seed of the fit
     stop_set : name of the data set that early stopping uses; None if training does not stop early
-    splits : pairs of selections of the training rows, to train on and to stop by, of procedures with several training runs
+    splits : pairs of training set and validation set, for procedures with several training runs
     """
 
     parameters: ResolvedParameters
@@ -184,7 +184,7 @@ def stops_early(p: ResolvedParameters, n_rows: int, X_val: Any, callbacks: Seque
 
 
 def _check_procedure(p: ResolvedParameters, call: FitCall, start: WarmStart, stops: bool) -> None:
-    """Raise for parameters and arguments that are not supported with several training runs."""
+    """Raise a ValueError for parameters and arguments that are not supported with several training runs."""
     name = "refit_all=True" if p.validation_folds is None else f"validation_folds={p.validation_folds}"
     folds = p.validation_folds is not None
     clashes = {
@@ -208,7 +208,7 @@ def _check_procedure(p: ResolvedParameters, call: FitCall, start: WarmStart, sto
 def _splits(
     p: ResolvedParameters, data: Dataset, X: Any, groups: Any, seed: int, strata: bool, execution: Execution
 ) -> list[tuple[Dataset, Dataset]]:
-    """Pairs of rows to train on and rows to stop by."""
+    """Return pairs of training set and validation set: one for each fold, or one for `refit_all`."""
     if p.validation_folds is None:
         return [split(p, data, X, groups, seed, strata, execution)]
     rows = np.arange(data.table.n_rows) if data.rows is None else data.rows
@@ -228,7 +228,8 @@ def _splits(
 
 
 def choose_stop_set(p: ResolvedParameters, has_validation: bool, eval_sets: Collection[str]) -> str:
-    """Name of the set that early stopping reads: X_val, else a single evaluation set, else held-out rows, else the training rows."""
+    """Return the name of the data set that early stopping uses: X_val, else a single evaluation set, else held-out rows, else the training
+    set."""
     if has_validation or p.validation_split is not None:
         return VALIDATION
     if len(eval_sets) == 1:
@@ -236,8 +237,7 @@ def choose_stop_set(p: ResolvedParameters, has_validation: bool, eval_sets: Coll
     if eval_sets:
         instead = "a part of the training rows" if p.validation_fraction is not None else "the training score"
         warnings.warn(
-            f"early stopping uses {instead}, because {len(eval_sets)} eval_sets are given: give one only, or pass the set to stop on as "
-            f"X_val and y_val",
+            f"early stopping uses {instead}, because {len(eval_sets)} eval_sets are given: pass only one, or pass X_val and y_val",
             stacklevel=2,
         )
     return TRAIN if p.validation_fraction is None else VALIDATION

@@ -49,14 +49,14 @@ def merge_models(models: Sequence[Model], weights: Sequence[float]) -> Model:
 
 
 def average_models(models: Sequence[Model]) -> Model:
-    """Mean of models that have the same encoding and the same bins: all rounds of each in turn, their leaf values divided by the number of
+    """Return the average of models with the same encoding and bins: their rounds in turn, with leaf values divided by the number of
     models."""
     first, weight = models[0], 1 / len(models)
-    model = first[:0]
-    model.base_score = weight * sum((one.base_score for one in models[1:]), first.base_score)
-    for one in models:
-        model.trees += [replace(tree, leaves=tree.leaves.scaled(weight)) for tree in one.trees]
-    return model
+    average = first[:0]
+    average.base_score = weight * sum((model.base_score for model in models[1:]), first.base_score)
+    for model in models:
+        average.trees += [replace(tree, leaves=tree.leaves.scaled(weight)) for tree in model.trees]
+    return average
 
 
 def _check_mergeable(models: Sequence[Model]) -> None:

@@ -1,6 +1,6 @@
 """Table of the parameters of XGBoost, LightGBM, CatBoost and scikit-learn, with their counterparts in Sapwood.
 
-An unknown parameter is looked up here, so that the error says which of ours it is and how its value translates.
+The error for an unknown parameter uses it to name the counterpart and to translate the value.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ class Counterpart:
 
     Attributes
     ----------
-    ours : name of the parameter, or of the argument of `fit`; empty if there is none
+    ours : name of the parameter of Sapwood, or of the argument of `fit`; empty if there is none
     note : how the value translates, or why there is no counterpart
-    convert : from a value to our parameters with their values; None if there is no rule
-    in_fit : whether it is an argument of `fit` here
+    convert : function of the value that returns parameters of Sapwood with their values; None if there is no rule
+    in_fit : whether `ours` is an argument of `fit`
     """
 
     ours: str
@@ -30,7 +30,7 @@ class Counterpart:
     in_fit: bool = False
 
     def translate(self, value: Any) -> Mapping[str, Any]:
-        """Return our parameters for a value; empty if there is no rule for it."""
+        """Return the parameters of Sapwood for a value; empty if there is no rule for it."""
         if self.convert is None:
             return {}
         try:
@@ -39,7 +39,7 @@ class Counterpart:
             return {}
 
     def describe(self, of_fit: bool = False) -> str:
-        """Return the advice for any value. `of_fit`: it was given to `fit`."""
+        """Return advice that does not depend on the value. `of_fit`: whether the parameter was passed to `fit`."""
         where = f"fit({self.ours}=...)" if self.in_fit else f"{self.ours} of the constructor" if of_fit else self.ours
         return f"use {where}, {self.note}" if self.ours else self.note
 
@@ -57,7 +57,7 @@ def _none(why: str) -> Counterpart:
 
 
 def _limit(ours: str) -> Counterpart:
-    """Number for which 0 and negative values mean no limit in the other library."""
+    """Return the counterpart of a limit for which 0 and negative values mean no limit in the other library."""
     note = "with the same value; None where the other library has 0 or -1"
     return Counterpart(ours, note, lambda value: {ours: value if value is not None and value > 0 else None})
 

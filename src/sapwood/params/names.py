@@ -40,7 +40,7 @@ def check_names(cls: type, given: Mapping[str, Any], known: Collection[str], err
 
 
 def with_checked_arguments(method: Callable[..., Any], parameters: Collection[str]) -> Callable[..., Any]:
-    """Method that refuses an unknown argument with an error that says which one is meant. `parameters` are those of the estimator."""
+    """Return a method that raises an error for an unknown argument, with a suggestion. `parameters` are those of the estimator."""
     known = [name for name in inspect.signature(method).parameters if name != "self"]
 
     @functools.wraps(method)

@@ -1,12 +1,12 @@
-"""Axes, colours and names for all plots. matplotlib is imported by the first plot, not by `import sapwood`."""
+"""Axes, colors and names for all plots. matplotlib is imported by the first plot, not by `import sapwood`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-# The colour-blind safe palette of Okabe and Ito.
+# The color-blind safe palette of Okabe and Ito.
 BLUE, ORANGE, GREEN, PINK, SKY, RED, YELLOW = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442"
-COLOURS = (BLUE, RED, GREEN, ORANGE, PINK, SKY, YELLOW)
+COLORS = (BLUE, RED, GREEN, ORANGE, PINK, SKY, YELLOW)
 GREY, FAINT = "#666666", "#D8D8D8"
 DASHES = ("-", "--", "-.", ":")
 LONGEST_NAME = 28
@@ -39,15 +39,15 @@ def bare(ax: Any, grid: str | None = None) -> None:
         ax.set_axisbelow(True)
 
 
-def colour_map(low: str, middle: str, high: str) -> Any:
+def color_map(low: str, middle: str, high: str) -> Any:
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("sapwood", [low, middle, high])
 
 
 def style(i: int) -> dict[str, Any]:
-    """Return the line style of the i-th line. Colours repeat with other dash patterns."""
-    return {"color": COLOURS[i % len(COLOURS)], "linestyle": DASHES[i // len(COLOURS) % len(DASHES)]}
+    """Return the line style of the i-th line. Colors repeat with other dash patterns."""
+    return {"color": COLORS[i % len(COLORS)], "linestyle": DASHES[i // len(COLORS) % len(DASHES)]}
 
 
 def short(name: Any) -> str:

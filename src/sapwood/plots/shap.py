@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from sapwood.data.frames import frame_table, open_frame
-from sapwood.plots.canvas import BLUE, FAINT, GREY, ORANGE, bare, colour_map, make_axes, number, short, style
+from sapwood.plots.canvas import BLUE, FAINT, GREY, ORANGE, bare, color_map, make_axes, number, short, style
 
 BINS = 60  # of the horizontal axis; points of a bin are stacked
 
 
 def plot_shap_summary(explanation: Any, *, output: int | None = None, max_features: int = 15, max_rows: int = 2000, ax: Any = None) -> Any:
-    """Beeswarm plot: one point per row and feature, at its SHAP value, coloured by the value of the feature.
+    """Beeswarm plot: one point per row and feature, at its SHAP value, colored by the value of the feature.
 
     Features are sorted by mean absolute SHAP value. With several outputs, stacked bars of these means are drawn, unless `output` is given.
 
@@ -73,7 +73,7 @@ def _ranks(column: np.ndarray) -> np.ndarray:
 
 
 def _draw_points(ax: Any, values: np.ndarray, ranks: list[np.ndarray]) -> None:
-    colours = colour_map(BLUE, "#BFBFBF", ORANGE)
+    colors = color_map(BLUE, "#BFBFBF", ORANGE)
     ax.axvline(0, color=GREY, linewidth=0.8, zorder=1)
     low, high = values.min(), values.max()
     width = (high - low) / BINS or 1.0
@@ -82,19 +82,19 @@ def _draw_points(ax: Any, values: np.ndarray, ranks: list[np.ndarray]) -> None:
         y = place + _swarm(((column - low) / width).astype(np.intp), most)
         known = ~np.isnan(rank)
         ax.scatter(column[~known], y[~known], s=6, color=GREY, linewidths=0, alpha=0.7, zorder=2)
-        ax.scatter(column[known], y[known], s=7, c=rank[known], cmap=colours, vmin=0, vmax=1, linewidths=0, alpha=0.85, zorder=3)
+        ax.scatter(column[known], y[known], s=7, c=rank[known], cmap=colors, vmin=0, vmax=1, linewidths=0, alpha=0.85, zorder=3)
     ax.hlines(np.arange(len(ranks)), low, high, color=FAINT, linewidth=0.5, zorder=0)
     ax.set_xlabel("SHAP value: impact on the raw prediction (in brackets: mean absolute value)")
     from matplotlib.cm import ScalarMappable
 
-    bar = ax.figure.colorbar(ScalarMappable(cmap=colours), ax=ax, aspect=50, pad=0.02, ticks=[0, 1])
+    bar = ax.figure.colorbar(ScalarMappable(cmap=colors), ax=ax, aspect=50, pad=0.02, ticks=[0, 1])
     bar.ax.set_yticklabels(["low", "high"])
     bar.set_label("feature value", labelpad=-14)
     bar.outline.set_visible(False)
 
 
 def _swarm(bins: np.ndarray, most: int) -> np.ndarray:
-    """Vertical offsets of points: those of a bin alternate above and below the centre line."""
+    """Vertical offsets of points: those of a bin alternate above and below the center line."""
     order = np.argsort(bins, kind="stable")
     first = np.searchsorted(bins[order], bins[order])
     turn = np.empty(len(bins))

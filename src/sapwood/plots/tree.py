@@ -9,7 +9,7 @@ import numpy as np
 
 from sapwood.data.columns import Kind
 from sapwood.encoding.calendar import LAST
-from sapwood.plots.canvas import BLUE, FAINT, GREY, ORANGE, colour_map, feature_names, make_axes, need_matplotlib, number, short
+from sapwood.plots.canvas import BLUE, FAINT, GREY, ORANGE, color_map, feature_names, make_axes, need_matplotlib, number, short
 
 FONT = 8.0  # points
 LINE = 0.36  # inches per leaf
@@ -34,7 +34,7 @@ def plot_tree(estimator: Any, tree: int = 0, *, ax: Any = None) -> Any:
     """Plot one tree of a model.
 
     At each node, rows that satisfy the condition follow the upper branch. The line width is the fraction of training rows, and "missing"
-    marks the branch of missing values. Leaves show their value (added to the raw prediction), coloured by sign and size. New axes are as
+    marks the branch of missing values. Leaves show their value (added to the raw prediction), colored by sign and size. New axes are as
     large as the tree needs; on given axes, text shrinks to fit.
 
     Parameters
@@ -163,11 +163,11 @@ def _draw_nodes(ax: Any, boxes: list[Box], tree: Any, font: float) -> None:
     from matplotlib.patches import FancyBboxPatch
 
     leaves = tree.feature < 0
-    colours = colour_map(BLUE, "#FFFFFF", ORANGE)
+    colors = color_map(BLUE, "#FFFFFF", ORANGE)
     values = tree.leaves.mean_values().sum(axis=1)
     largest = abs(values[leaves]).max() or 1.0
     for node, box in enumerate(boxes):
-        fill = colours(0.5 + 0.32 * values[node] / largest) if leaves[node] else "#F4F4F4"
+        fill = colors(0.5 + 0.32 * values[node] / largest) if leaves[node] else "#F4F4F4"
         height = 0.24 if leaves[node] else 0.38
         patch = FancyBboxPatch(
             (box.x, box.y - height / 2),

@@ -34,7 +34,7 @@ class Calibrator(ABC):
 
 
 class Temperature(Calibrator):
-    """Temperature scaling: raw predictions are divided by the temperature that minimises the log-loss of held-out rows.
+    """Temperature scaling: raw predictions are divided by the temperature that minimizes the log-loss of held-out rows.
 
     The loss is convex in the inverse temperature f. Its slope is the sum of (expected - true) raw predictions and its curvature the sum of
     their variances. The minimum is found by Newton's method, with bisection when a step leaves the bracket. Sums are exact, so the result

@@ -6,11 +6,11 @@ HEAD = """\
 /* A Sapwood model: {n_trees} trees, {n_columns} columns, {n_outputs} output(s), loss {loss}, link {link}.
 
    void {name}_raw(const double *x, double *out);      raw predictions of a row
-   void {name}_predict(const double *x, double *out);  what they stand for{what}
+   void {name}_predict(const double *x, double *out);  predictions, after the link{what}
 {more}
    x has {n_columns} numbers, in the order of {name}_columns; out has {n_outputs}. NAN is missing. Times are microseconds{codes}.
-   Build it as it is: cc -std=c99 -O2 -c {name}.c. Sums and functions are those of the library, to the last bit, where the compiler keeps to
-   IEEE arithmetic (no -ffast-math, no contraction).
+   Compile with cc -std=c99 -O2 -c {name}.c. Results are those of Sapwood, to the last bit, if the compiler follows IEEE arithmetic
+   (no -ffast-math, no contraction).
 */
 #include <math.h>
 #include <stdint.h>
