@@ -88,7 +88,9 @@ class TestRegularisation:
 
 
 class TestSymmetric:
-    @pytest.mark.parametrize("max_depth, max_leaf_nodes, n_leaves", [(None, 31, 16), (3, 31, 8), (6, 64, 64), (8, None, 256)])
+    @pytest.mark.parametrize(
+        "max_depth, max_leaf_nodes, n_leaves", [(None, "auto", 16), (3, 31, 8), (6, "auto", 64), (6, 31, 16), (6, 64, 64), (8, None, 256)]
+    )
     def test_one_split_a_level(self, max_depth, max_leaf_nodes, n_leaves):
         model = regressor(grow_policy="symmetric", max_depth=max_depth, max_leaf_nodes=max_leaf_nodes, min_samples_leaf=2, max_iter=5)
         for tree in model.model_.trees:
@@ -106,7 +108,7 @@ class TestSymmetric:
         by_row = np.concatenate([model.model_.predict_raw(read_table(X[i : i + 1], model.model_.schema), SERIAL) for i in range(300)])
         np.testing.assert_array_equal(whole[:300], by_row)
 
-    def test_leaves_with_too_few_rows_have_their_parents_value(self):
+    def test_leaves_with_too_few_rows_share_a_value(self):
         model = regressor(grow_policy="symmetric", max_leaf_nodes=64, min_samples_leaf=60, learning_rate=1.0, max_iter=1)
         (tree,) = model.model_.trees
         reached = leaf_of_rows(model.model_, X[TRAIN])[:, 0]

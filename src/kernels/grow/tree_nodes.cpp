@@ -89,7 +89,20 @@ void TreeNodes::make_children(int node, int first) {
     left.sums = parent.split.left;
     right.sums = {parent.sums.g - left.sums.g, parent.sums.h - left.sums.h, parent.sums.count - left.sums.count};
   }
-  if (constraints_.shape_values()) limit_children(parent, left, right);
+  if (!constraints_.shape_values()) return;
+  if (ignores_split(parent, left, right)) {
+    left.limits = right.limits = parent.limits;
+  } else {
+    limit_children(parent, left, right);
+  }
+}
+
+// Whether the rows of a node stay together: in a symmetric tree, where the split of the level would leave too few on a side.
+bool TreeNodes::ignores_split(const Node& node, const Node& left, const Node& right) const {
+  auto allowed = [&](const Sums& sums) {
+    return sums.count >= rules_.min_count && double(sums.h) * rules_.hessian_unit >= rules_.min_hessian;
+  };
+  return constraints_.symmetric && !(node.split.counted && allowed(left.sums) && allowed(right.sums));
 }
 
 void TreeNodes::set_split(int node, const Split& split) {

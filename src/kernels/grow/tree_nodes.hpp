@@ -57,6 +57,7 @@ class TreeNodes {
  private:
   Limits with_value(Limits limits, const Sums& sums) const;
   void limit_children(const Node& node, Node& left, Node& right) const;
+  bool ignores_split(const Node& node, const Node& left, const Node& right) const;
   uint32_t random_of(int node, uint32_t feature, uint32_t which) const;
   double normal_of(int node, uint32_t feature) const;
 

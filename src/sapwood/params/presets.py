@@ -176,6 +176,8 @@ def resolve_parameters(p: CommonParameters, shape: Shape, continues: bool) -> tu
     values of 'classic': automatic choices are made for a number of rounds that is chosen automatically.
     """
     choices = (classic if is_classic(p, continues) else PRESETS[p.preset])(shape)
+    if p.grow_policy == "symmetric" and p.max_depth is not None:
+        choices["max_leaf_nodes"] = Choice(None, "max_depth of symmetric trees is given")
     chosen = {name: choice for name, choice in choices.items() if getattr(p, name) == AUTO and isinstance(getattr(p, name), str)}
     values = vars(p) | {name: choice.value for name, choice in chosen.items()}
     return cast(ResolvedParameters, SimpleNamespace(**values)), ResolvedParams(chosen)

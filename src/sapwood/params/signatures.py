@@ -359,7 +359,8 @@ class RegressorSignatures(CommonParameters):
             Maximum number of boosting rounds. A round grows one tree, or several for multi-output regression and multiclass
             classification: see `multi_strategy` and `shared_trees`. 'auto': chosen by `preset`.
         max_leaf_nodes : int, 'auto' or None, default='auto'
-            Maximum number of leaves of a tree. None: no limit. 'auto': chosen by `preset`.
+            Maximum number of leaves of a tree. None: no limit; so is 'auto' if `max_depth` is given with `grow_policy='symmetric'`, whose
+            trees have 2^depth leaves, at most 2^16. 'auto': chosen by `preset`.
         max_depth : int or None, default=None
             Maximum number of splits between the root and a leaf. None: no limit.
         min_samples_leaf : int or 'auto', default='auto'
@@ -960,7 +961,8 @@ class ClassifierSignatures(CommonParameters):
             Maximum number of boosting rounds. A round grows one tree, or several for multi-output regression and multiclass
             classification: see `multi_strategy` and `shared_trees`. 'auto': chosen by `preset`.
         max_leaf_nodes : int, 'auto' or None, default='auto'
-            Maximum number of leaves of a tree. None: no limit. 'auto': chosen by `preset`.
+            Maximum number of leaves of a tree. None: no limit; so is 'auto' if `max_depth` is given with `grow_policy='symmetric'`, whose
+            trees have 2^depth leaves, at most 2^16. 'auto': chosen by `preset`.
         max_depth : int or None, default=None
             Maximum number of splits between the root and a leaf. None: no limit.
         min_samples_leaf : int or 'auto', default='auto'
@@ -1549,7 +1551,8 @@ class RankerSignatures(CommonParameters):
             Maximum number of boosting rounds. A round grows one tree, or several for multi-output regression and multiclass
             classification: see `multi_strategy` and `shared_trees`. 'auto': chosen by `preset`.
         max_leaf_nodes : int, 'auto' or None, default='auto'
-            Maximum number of leaves of a tree. None: no limit. 'auto': chosen by `preset`.
+            Maximum number of leaves of a tree. None: no limit; so is 'auto' if `max_depth` is given with `grow_policy='symmetric'`, whose
+            trees have 2^depth leaves, at most 2^16. 'auto': chosen by `preset`.
         max_depth : int or None, default=None
             Maximum number of splits between the root and a leaf. None: no limit.
         min_samples_leaf : int or 'auto', default='auto'

@@ -133,7 +133,7 @@ COMMON = {
     "time_limit": Parameter(None, "Maximum time of `fit` in seconds. Training stops before a round that would exceed it, with a warning; the model has the rounds so far. None: no limit.", POSITIVE, NONE, since="0.2"),
     "learning_rate": Parameter("auto", "Factor applied to the leaf values of every tree (shrinkage).", POSITIVE, BY_PRESET),
     "max_iter": Parameter("auto", "Maximum number of boosting rounds. A round grows one tree, or several for multi-output regression and multiclass classification: see `multi_strategy` and `shared_trees`.", COUNT, BY_PRESET),
-    "max_leaf_nodes": Parameter("auto", "Maximum number of leaves of a tree. None: no limit.", _int(2), NONE, BY_PRESET),
+    "max_leaf_nodes": Parameter("auto", "Maximum number of leaves of a tree. None: no limit; so is 'auto' if `max_depth` is given with `grow_policy='symmetric'`, whose trees have 2^depth leaves, at most 2^16.", _int(2), NONE, BY_PRESET),
     "max_depth": Parameter(None, "Maximum number of splits between the root and a leaf. None: no limit.", COUNT, NONE),
     "min_samples_leaf": Parameter("auto", "Minimum number of training rows in a leaf.", COUNT, BY_PRESET),
     "l2_regularization": Parameter("auto", "L2 penalty of leaf values: added to the sum of hessians of a leaf.", NOT_NEGATIVE, BY_PRESET),

@@ -72,9 +72,9 @@ class TreeFitter:
     def newton_steps(self, outputs: list[FixedGradients], rules: Rules) -> np.ndarray:
         """Return the (n_leaves, n_outputs) float64 Newton steps of the leaves, from all rows, sampled or not."""
         leaves = self.leaves
-        gradient, hessian, count = (leaves.group_sums(of_leaves) for of_leaves in (*self.leaf_sums(outputs), leaves.count))
+        gradient, hessian = (leaves.group_sums(of_leaves) for of_leaves in self.leaf_sums(outputs))
         sums = zip(gradient.T, hessian.T, outputs, strict=True)
-        return np.column_stack([rules.leaf_steps((g, h, count), gradients, leaves.limits) for g, h, gradients in sums])
+        return np.column_stack([rules.leaf_steps((g, h, leaves.count), gradients, leaves.limits) for g, h, gradients in sums])
 
     def leaf_sums(self, outputs: list[FixedGradients]) -> np.ndarray:
         """Return (2, n_leaves, n_outputs) int64: exact sums of gradients and hessians by leaf, over all partitions."""
@@ -90,7 +90,7 @@ class TreeFitter:
         def of_leaves(leaf: np.ndarray, n_leaves: int) -> np.ndarray:
             return self.loss.best_leaf_values(LeafRows(y, raw, weight, leaf, n_leaves, output, self.execution))
 
-        return self.leaves.by_group(of_leaves)
+        return self.leaves.by_group(of_leaves, self.leaves.of_row)
 
 
 class TreePerOutput:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -66,11 +67,14 @@ class Prefix:
     def add(self, leaves: LeafAssignment, outputs: range, sums: np.ndarray, config: TreeConfig) -> None:
         """Add a tree to the predictions; `sums`, (n_leaves, 2, n_outputs), are the gradient and hessian sums of the seen rows."""
         of_row, seen = np.ascontiguousarray(leaves.of_row[self.rows]), slice(0, self.n_seen)
-        count = self.execution.sum(np.bincount(of_row[seen], minlength=len(leaves.nodes)))
+        count = leaves.group_sums(self.execution.sum(np.bincount(of_row[seen], minlength=len(leaves.nodes))))
         if self.loss.renews_leaves:
-            weight = None if self.weight is None else self.weight[seen]
-            seen_rows = self.y[seen], np.ascontiguousarray(self.raw[:, seen]), weight, of_row[seen].astype(np.uint32), len(leaves.nodes)
-            steps = [self.loss.best_leaf_values(LeafRows(*seen_rows, k, self.execution)) for k in outputs]
+            seen_rows = self.y[seen], np.ascontiguousarray(self.raw[:, seen]), None if self.weight is None else self.weight[seen]
+
+            def best_steps(output: int, leaf: np.ndarray, n_leaves: int) -> np.ndarray:
+                return self.loss.best_leaf_values(LeafRows(*seen_rows, leaf.astype(np.uint32), n_leaves, output, self.execution))
+
+            steps = [leaves.by_group(partial(best_steps, k), of_row[seen]) for k in outputs]
         else:
             steps = [config.rules.newton_steps(*sums[:, :, k].T) for k in range(len(outputs))]
         values = np.column_stack([config.rules.shape_steps(step, count, leaves.limits) for step in steps])
@@ -148,7 +152,7 @@ class Ordered(Mode):
         if numbers.start == 0:  # with one tree per output, all trees of a round use the gradients at its start
             for prefix in prefixes:
                 prefix.compute_gradients()
-        of_leaves = np.stack([prefix.leaf_sums(leaves, numbers) for prefix in prefixes], axis=1)
+        of_leaves = leaves.group_sums(np.stack([prefix.leaf_sums(leaves, numbers) for prefix in prefixes], axis=1))
         leaf_nodes = leaves.nodes
         sums = sums_of_nodes(tree, leaves, of_leaves)  # (n_nodes, n_prefixes, 2, 2, n_outputs)
         if not config.frontier.splits_levels_jointly:

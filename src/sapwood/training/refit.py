@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -15,10 +16,11 @@ from sapwood.training.boosting import BoostingDataset
 from sapwood.training.multi_output import TreeFitter, TreePerOutput
 from sapwood.training.warm_start import WarmStart
 from sapwood.trees.binned_prediction import leaf_of_rows
+from sapwood.trees.branches import Branches
 from sapwood.trees.gradients import FixedGradients
 from sapwood.trees.grower import TreeConfig
 from sapwood.trees.leaf_models.base import blend
-from sapwood.trees.rules import Limits, Rules
+from sapwood.trees.rules import Limits
 from sapwood.trees.tree import Tree
 
 
@@ -110,44 +112,9 @@ class TreeRefitter(TreeFitter):
         leaves.of_row[:] = of_row
         gradient, hessian = self.leaf_sums([gradients])
         sums = gradient[:, 0], hessian[:, 0], count
-        left, frontier = np.where(tree.feature < 0, -1, tree.left), config.frontier(config.max_leaves)
-        leaves.groups = frontier.group_leaves(
-            left, tree.right, leaf_nodes, sums, lambda sums: config.rules.allows_leaves(sums, gradients.scale)
-        )
-        if config.rules.monotonic is not None or config.rules.path_smooth:
-            leaves.limits = leaf_limits(tree, leaf_nodes, sums, gradients, config.rules)
+        branches = config.frontier(config.max_leaves).group_leaves(tree, sums, partial(config.rules.allows_leaves, scale=gradients.scale))
+        if branches is None and config.rules.limits_values:
+            leaves.limits = Branches.of_nodes(tree, leaf_nodes, sums).limits(gradients, config.rules)
+        leaves.group(branches, gradients, config.rules)
         tree.leaves = tree.leaves.with_steps(leaf_nodes, self.newton_steps([gradients], config.rules)[:, 0] * config.learning_rate)
         return tree
-
-
-def leaf_limits(
-    tree: Tree, leaf_nodes: np.ndarray, sums: tuple[np.ndarray, np.ndarray, np.ndarray], gradients: FixedGradients, rules: Rules
-) -> Limits:
-    """Return the limits of leaf values from monotonic constraints and path smoothing, computed from the root down.
-
-    `sums` are the gradient, hessian and row count of each leaf. At a split on a monotonic feature, the midpoint of the children's values
-    separates the values below the two children.
-    """
-    n, inner = len(tree.feature), np.flatnonzero(tree.feature >= 0)
-    node_sums = [np.zeros(n, dtype=np.int64) for _ in sums]
-    for of_nodes, of_leaves in zip(node_sums, sums, strict=True):
-        of_nodes[leaf_nodes] = of_leaves
-        for node in inner[::-1]:  # children come after their parents
-            of_nodes[node] = of_nodes[tree.left[node]] + of_nodes[tree.right[node]]
-    lower, upper, anchor, value = np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n), np.zeros(n)
-
-    def values(nodes: list[int]) -> np.ndarray:
-        limits = Limits(lower[nodes], upper[nodes], anchor[nodes])
-        return rules.leaf_steps((node_sums[0][nodes], node_sums[1][nodes], node_sums[2][nodes]), gradients, limits)
-
-    value[[0]] = values([0])
-    for node in inner:
-        children = [int(tree.left[node]), int(tree.right[node])]
-        lower[children], upper[children], anchor[children] = lower[node], upper[node], value[node]
-        value[children] = values(children)
-        direction = 0 if rules.monotonic is None else int(rules.monotonic[tree.feature[node]])
-        if direction:
-            low, high = children[::direction]
-            upper[low] = lower[high] = min(max(value[children].sum() / 2, lower[node]), upper[node])
-            value[low], value[high] = min(value[low], upper[low]), max(value[high], lower[high])
-    return Limits(lower[leaf_nodes], upper[leaf_nodes], anchor[leaf_nodes])

@@ -7,7 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-Sums = tuple[np.ndarray, np.ndarray, np.ndarray]  # sums of gradients, hessians and rows of nodes
+from sapwood.trees.branches import Branches, Sums
+from sapwood.trees.tree import Tree
 
 
 class Frontier:
@@ -25,13 +26,10 @@ class Frontier:
     def __init__(self, max_leaves: int | None) -> None:
         self.leaves_left: float = float("inf") if max_leaves is None else max_leaves - 1
 
-    def group_leaves(
-        self, left: np.ndarray, right: np.ndarray, leaves: np.ndarray, sums: Sums, allows: Callable[[Sums], np.ndarray]
-    ) -> np.ndarray | None:
-        """Return the group of each leaf, (n_leaves,): leaves of a group have the same value. None: each leaf has its own value.
+    def group_leaves(self, tree: Tree, sums: Sums, allows: Callable[[Sums], np.ndarray]) -> Branches | None:
+        """Return the branches of a grown tree: leaves of a branch have the same value. None: each leaf has its own value.
 
-        `left` and `right` are the children of each node, -1 in leaves; `sums` are those of the leaves; `allows` returns whether nodes with
-        given sums may be leaves.
+        `sums` are those of the leaves; `allows` returns whether nodes with given sums may be leaves.
         """
         return None
 
@@ -117,7 +115,7 @@ class DepthWise(Frontier):
 class Symmetric(Frontier):
     """Split all leaves of a level by the same split, or none of them.
 
-    If a child of a node would have too few rows, both children get the value of the node.
+    If a side would have too few rows, the branch ignores the split: its rows stay together and go on to the next level.
     """
 
     n_chosen: int
@@ -144,22 +142,23 @@ class Symmetric(Frontier):
     def full(self) -> bool:
         return self.leaves_left < 2 * self.n_chosen
 
-    def group_leaves(
-        self, left: np.ndarray, right: np.ndarray, leaves: np.ndarray, sums: Sums, allows: Callable[[Sums], np.ndarray]
-    ) -> np.ndarray | None:
-        inner = np.flatnonzero(left >= 0)
-        totals = tuple(np.zeros(len(left), dtype=part.dtype) for part in sums)
-        for total, part in zip(totals, sums, strict=True):
-            total[leaves] = part
-            for node in inner[::-1]:  # children come after their parents
-                total[node] = total[left[node]] + total[right[node]]
-        allowed = allows((totals[0], totals[1], totals[2]))
-        group = np.arange(len(left))
-        for node in inner:
-            children = [left[node], right[node]]
-            if group[node] != node or not allowed[children].all():  # all nodes below are in the same group
-                group[children] = group[node]
-        return np.unique(group[leaves], return_inverse=True)[1]
+    def group_leaves(self, tree: Tree, sums: Sums, allows: Callable[[Sums], np.ndarray]) -> Branches | None:
+        features = level_features(tree)
+        return None if features is None else Branches.of_levels(features, sums, allows)
+
+
+def level_features(tree: Tree) -> list[int] | None:
+    """Return the feature of each level of a symmetric tree whose nodes are in the order of levels; None for any other tree."""
+    n_inner = len(tree.feature) // 2
+    n_levels, inner = (n_inner + 1).bit_length() - 1, np.arange(n_inner)
+    if n_inner + 1 != 1 << n_levels or (tree.feature[:n_inner] < 0).any():
+        return None
+    if not np.array_equal(tree.left[:n_inner], 2 * inner + 1) or not np.array_equal(tree.right[:n_inner], 2 * inner + 2):
+        return None
+    sizes = 1 << np.arange(n_levels)
+    first = np.repeat(sizes - 1, sizes)  # (n_inner,) first node of the level of each
+    same = (tree.feature[first] == tree.feature[:n_inner]) & (tree.threshold[first] == tree.threshold[:n_inner])
+    return tree.feature[sizes - 1].tolist() if same.all() else None
 
 
 FRONTIERS: dict[str, type[Frontier]] = {"leafwise": LeafWise, "depthwise": DepthWise, "symmetric": Symmetric}

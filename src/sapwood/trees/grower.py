@@ -20,6 +20,8 @@ from sapwood.trees.monotonic import MonotonicBounds
 from sapwood.trees.rules import Limits, Rules
 from sapwood.trees.tree import Tree
 
+NO_LEAVES = ConstantLeaves.empty(None)
+
 
 @dataclass(frozen=True)
 class TreeConfig:
@@ -77,26 +79,28 @@ def _finish(
     """Return the tree. Leaf values are computed from exact sums of gradients, not from the rounded sums of histograms."""
     grown, sets = grower.grown(form.gradient_unit), grower.sets()
     at, inner, feature, bin_, count = grown.leaves, grown.inner, grown.feature, grown.bin, grown.count
-    left, right = grown.left, grown.right
     leaves.reset(at, count[at], Limits(grown.lower, grown.upper, grown.anchor))
     gradient, hessian, rows = grower.leaf_sums(at, leaves.data, leaves.size)
-    allows = partial(config.rules.allows_leaves, scale=gradients.scale)
-    leaves.groups = frontier.group_leaves(left, right, at, (gradient, hessian, rows), allows)
-    sums = leaves.group_sums(gradient), leaves.group_sums(hessian), leaves.group_sums(rows)
-    steps, threshold = config.rules.leaf_steps(sums, gradients, leaves.limits), np.zeros(len(feature))
+    threshold = np.zeros(len(feature))
     threshold[inner] = binning.thresholds(feature[inner], bin_[inner])
     if len(sets):
         by_levels = np.flatnonzero(grown.by_levels)
         threshold[by_levels], bin_[by_levels] = 0, np.arange(len(sets))
-    return Tree(
+    tree = Tree(
         feature=feature,
         threshold=threshold,
         bin=bin_,
-        left=left,
-        right=right,
+        left=grown.left,
+        right=grown.right,
         missing_left=grown.missing_left,
         gain=grown.gain,
         count=count,
-        leaves=ConstantLeaves.of_steps(len(feature), at, steps * config.learning_rate),
+        leaves=NO_LEAVES,
         sets=sets,
     )
+    allows = partial(config.rules.allows_leaves, scale=gradients.scale)
+    leaves.group(frontier.group_leaves(tree, (gradient, hessian, rows), allows), gradients, config.rules)
+    sums = leaves.group_sums(gradient), leaves.group_sums(hessian), leaves.group_sums(rows)
+    steps = config.rules.leaf_steps(sums, gradients, leaves.limits)
+    tree.leaves = ConstantLeaves.of_steps(len(feature), at, steps * config.learning_rate)
+    return tree

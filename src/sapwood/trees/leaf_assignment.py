@@ -8,7 +8,9 @@ import numpy as np
 
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
-from sapwood.trees.rules import Limits
+from sapwood.trees.branches import Branches
+from sapwood.trees.gradients import FixedGradients
+from sapwood.trees.rules import Limits, Rules
 
 
 class LeafAssignment:
@@ -23,13 +25,22 @@ class LeafAssignment:
     def reset(self, nodes: np.ndarray, count: np.ndarray, limits: Limits) -> None:
         """Prepare for a tree whose leaves are these nodes."""
         self.nodes = nodes  # (n_leaves,) node numbers
-        self.count = count  # (n_leaves,) number of training rows
+        self.count = count  # (n_leaves,) number of training rows that the value of the leaf is computed from
         self.limits = limits
         self.groups: np.ndarray | None = None  # (n_leaves,) group of each leaf, if the leaves of a group have the same value
         self.size = 1 if len(nodes) <= 1 << 8 else 2 if len(nodes) <= 1 << 16 else 4
         if len(self.memory) < self.n_rows * self.size:
             self.memory = np.empty(self.n_rows * self.size, dtype=np.uint8)
         self.data: np.ndarray = self.memory[: self.n_rows * self.size]
+
+    def group(self, branches: Branches | None, gradients: FixedGradients, rules: Rules) -> None:
+        """Let the leaves of a branch have the same value. None: each leaf has its own value."""
+        if branches is None:
+            return
+        self.groups = branches.groups
+        self.count = self.group_sums(self.count)
+        if rules.limits_values:
+            self.limits = branches.limits(gradients, rules)
 
     def add_values(self, values: np.ndarray, raw: np.ndarray, execution: Execution) -> None:
         """Add leaf values, (n_leaves,) or (n_leaves, n_outputs), to raw predictions, (n_rows,) or (n_outputs, n_rows)."""
@@ -40,11 +51,11 @@ class LeafAssignment:
         """Leaf of each row, (n_rows,), as an index into `nodes`."""
         return self.data.view({1: np.uint8, 2: np.uint16, 4: np.uint32}[self.size])
 
-    def by_group(self, of_leaves: Callable[[np.ndarray, int], np.ndarray]) -> np.ndarray:
+    def by_group(self, of_leaves: Callable[[np.ndarray, int], np.ndarray], of_row: np.ndarray) -> np.ndarray:
         """Return leaf values, (n_leaves, ...), from a function of (leaf of each row, number of leaves). A group is passed as one leaf."""
         if self.groups is None:
-            return of_leaves(self.of_row, len(self.nodes))
-        return of_leaves(self.groups[self.of_row], int(self.groups.max()) + 1)[self.groups]
+            return of_leaves(of_row, len(self.nodes))
+        return of_leaves(self.groups[of_row], int(self.groups.max()) + 1)[self.groups]
 
     def group_sums(self, of_leaves: np.ndarray) -> np.ndarray:
         """Return for each leaf the sum over the leaves of its group, (n_leaves, ...)."""

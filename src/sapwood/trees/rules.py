@@ -36,6 +36,11 @@ class Rules:
     category_l2: float = 0.0  # added to l2 for splits of sorted levels
     min_level_rows: int = 1  # levels with fewer rows in a node are sorted as one
 
+    @property
+    def limits_values(self) -> bool:
+        """Whether leaf values depend on the values of other nodes."""
+        return self.monotonic is not None or self.path_smooth > 0
+
     def constrain(self, grower: Grower, symmetric: bool, kinds: np.ndarray | None = None) -> None:
         """Set the constraints of all trees. `symmetric`: all nodes of a level have the same split. `kinds`: types of splits by feature."""
         constraints = kernels.TreeConstraints(

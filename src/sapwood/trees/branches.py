@@ -1,0 +1,101 @@
+"""Branches: nodes of a tree whose rows stay together, because a split is ignored where it would leave too few rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sapwood.trees.gradients import FixedGradients
+from sapwood.trees.rules import Limits, Rules
+from sapwood.trees.tree import Tree
+
+Sums = tuple[np.ndarray, np.ndarray, np.ndarray]  # gradients, hessians, rows of some nodes
+
+
+@dataclass(frozen=True)
+class Branches:
+    """Binary tree of branches, the root first: a branch comes after the one above it.
+
+    Attributes
+    ----------
+    feature : (n_branches,) feature that divides a branch; -1 where it ends
+    left, right : (n_branches,) branches below; -1 where it ends
+    sums : (3, n_branches) int64: gradients, hessians, rows
+    of_leaf : (n_leaves,) branch that each leaf of the tree is in
+    """
+
+    feature: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    sums: np.ndarray
+    of_leaf: np.ndarray
+
+    @classmethod
+    def of_nodes(cls, tree: Tree, leaves: np.ndarray, sums: Sums) -> Branches:
+        """Return branches of one node each. `sums` are those of the leaves."""
+        whole, left = np.zeros((3, len(tree.feature)), dtype=np.int64), np.where(tree.feature < 0, -1, tree.left)
+        whole[:, leaves] = sums
+        for node in np.flatnonzero(tree.feature >= 0)[::-1]:  # a child's index is larger than its parent's
+            whole[:, node] = whole[:, tree.left[node]] + whole[:, tree.right[node]]
+        return cls(tree.feature, left, tree.right, whole, leaves)
+
+    @classmethod
+    def of_levels(cls, features: Sequence[int], sums: Sums, allows: Callable[[Sums], np.ndarray]) -> Branches:
+        """Return the branches of a symmetric tree whose levels split on these features.
+
+        A branch is divided by a level if both sides have enough rows; otherwise all its rows go on to the next level together. So the
+        leaves that differ only in the levels that a branch ignored are in one branch.
+
+        Parameters
+        ----------
+        sums : of the 2^n_levels leaves, from left to right
+        allows : returns whether nodes with given sums may be leaves
+        """
+        leaf, of_leaves = np.arange(1 << len(features)), np.array(sums)
+        at = np.zeros(len(leaf), dtype=np.int64)  # branch of each leaf
+        feature = left = right = np.full(1, -1)
+        whole = of_leaves.sum(axis=1, keepdims=True)
+        for level, own in enumerate(features, 1):
+            n, side = len(feature), leaf >> (len(features) - level) & 1
+            halves = np.zeros((2 * n, 3), dtype=of_leaves.dtype)
+            np.add.at(halves, 2 * at + side, of_leaves.T)
+            ends = np.zeros(n, dtype=bool)
+            ends[at] = True
+            divided = ends & allows((halves[:, 0], halves[:, 1], halves[:, 2])).reshape(n, 2).all(axis=1)
+            first = n + 2 * (np.cumsum(divided) - 1)  # of the two branches below
+            feature, left, right = (
+                np.concatenate([np.where(divided, new, old), np.full(2 * divided.sum(), -1)])
+                for old, new in ((feature, own), (left, first), (right, first + 1))
+            )
+            whole = np.hstack([whole, halves[np.repeat(divided, 2)].T])
+            at = np.where(divided[at], first[at] + side, at)
+        return cls(feature, left, right, whole, at)
+
+    @property
+    def groups(self) -> np.ndarray:
+        """Number of the branch of each leaf, (n_leaves,) uint32, where only branches with leaves are counted."""
+        return np.unique(self.of_leaf, return_inverse=True)[1].astype(np.uint32)
+
+    def limits(self, gradients: FixedGradients, rules: Rules) -> Limits:
+        """Return the limits of leaf values, computed from the root down. If a feature is monotonic, the two sides of a branch stay on
+        their side of the middle of their values."""
+        n = len(self.feature)
+        lower, upper, anchor, value = np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n), np.zeros(n)
+
+        def values(some: list[int]) -> np.ndarray:
+            own = self.sums[:, some]
+            return rules.leaf_steps((own[0], own[1], own[2]), gradients, Limits(lower[some], upper[some], anchor[some]))
+
+        value[[0]] = values([0])
+        for branch in np.flatnonzero(self.left >= 0):
+            below = [int(self.left[branch]), int(self.right[branch])]
+            lower[below], upper[below], anchor[below] = lower[branch], upper[branch], value[branch]
+            value[below] = values(below)
+            direction = 0 if rules.monotonic is None else int(rules.monotonic[self.feature[branch]])
+            if direction:
+                low, high = below[::direction]
+                upper[low] = lower[high] = min(max(value[below].sum() / 2, lower[branch]), upper[branch])
+                value[low], value[high] = min(value[low], upper[low]), max(value[high], lower[high])
+        return Limits(lower[self.of_leaf], upper[self.of_leaf], anchor[self.of_leaf])
