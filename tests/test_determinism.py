@@ -24,7 +24,6 @@ from sapwood.data.bundling import ROW_LIST, ColumnLayout
 from sapwood.data.layout import GROUP_COLUMNS
 from sapwood.data.pages import Pages
 from sapwood.runtime.kernels import supports_avx2
-from sapwood.trees import gradients as records
 from sapwood.trees.gradients import NARROW, SINGLE, WIDE, FixedGradients
 from tests.paging import cut
 
@@ -209,11 +208,11 @@ def alone():
 def test_a_case_has_the_histogram_mode_it_stands_for(case, monkeypatch):
     modes = []
 
-    def watched(self, format=FixedGradients.format):
+    def watched(self, format=FixedGradients.histogram_format):
         modes.append(format(self).mode)
         return format(self)
 
-    monkeypatch.setattr(records.FixedGradients, "format", watched)
+    monkeypatch.setattr(FixedGradients, "histogram_format", watched)
     case.fit()
     assert modes[0] == case.mode
     assert (case.n_features > GROUP_COLUMNS) == (case in (c for name, c in CASES.items() if "wide" in name))
@@ -272,7 +271,8 @@ def test_other_threads_work_in_between_leaves_no_trace(alone):
 
 
 def draws_rows(estimator):
-    return estimator.early_stopping is True or estimator.subsample < 1 or estimator.sampling != "uniform" or estimator.boosting == "ordered"
+    samples = estimator.subsample not in ("auto", 1) or estimator.sampling != "uniform"
+    return samples or estimator.early_stopping is True or estimator.boosting == "ordered"
 
 
 PERMUTABLE = [name for name, case in CASES.items() if not draws_rows(case.estimator) and case.n_rows < 10_000]
