@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping
+from numbers import Integral
 from pathlib import Path
 from types import ModuleType
 
@@ -20,7 +21,7 @@ if "sapwood" not in sys.modules:  # do not run sapwood/__init__.py: it imports t
     sys.modules["sapwood"].__path__ = [str(PACKAGE)]
 
 from sapwood.params.arguments import ARGUMENTS, INTRODUCTIONS, REQUIRED, arguments  # noqa: E402
-from sapwood.params.table import COMMON, TABLES, Parameter  # noqa: E402
+from sapwood.params.table import COMMON, MOST, TABLES, Number, Parameter  # noqa: E402
 
 TARGET = PACKAGE / "params/signatures.py"
 WIDTH = 138
@@ -123,7 +124,7 @@ def _constructor(table: Mapping[str, Parameter]) -> Iterator[str]:
     yield "    ) -> None:"
     yield '        """Parameters of the estimator; `fit` checks them.'
     yield ""
-    yield from _section([(name, f"{_readable(p.type)}, default={p.default!r}", p.doc) for name, p in table.items()])
+    yield from _section([(name, f"{_with_ranges(p)}, default={p.default!r}", p.doc) for name, p in table.items()])
     yield '        """'
     for name, parameter in table.items():
         yield f"        self.{name}: {parameter.type} = {name}"
@@ -169,6 +170,24 @@ def _section(rows: list[tuple[str, str, str]]) -> Iterator[str]:
             indent = " " * 12
             hanging = indent + "  " * line.startswith("- ")
             yield from textwrap.wrap(line, WIDTH, initial_indent=indent, subsequent_indent=hanging)
+
+
+def _with_ranges(parameter: Parameter) -> str:
+    """Type of a parameter with the allowed range of numbers: "float > 0", "int >= 1", "float in (0, 1]"."""
+    text = _readable(parameter.type)
+    for allowed in parameter.allowed:
+        if isinstance(allowed, Number):
+            kind = "int" if allowed.type is Integral else "float"
+            text = re.sub(rf"\b{kind}\b(?! (in|>))", f"{kind} {_range(allowed)}".rstrip(), text, count=1)
+    return text
+
+
+def _range(allowed: Number) -> str:
+    low, high = (None if end is None or abs(end) >= MOST else f"{end:g}" for end in (allowed.left, allowed.right))
+    closed = (allowed.closed in ("left", "both"), allowed.closed in ("right", "both"))
+    if low is None or high is None:
+        return "" if low is None else f"{'>=' if closed[0] else '>'} {low}"
+    return f"in {'[' if closed[0] else '('}{low}, {high}{']' if closed[1] else ')'}"
 
 
 def _readable(annotation: str) -> str:

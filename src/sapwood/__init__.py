@@ -44,8 +44,13 @@ __all__ = [
 ]
 
 
+LAZY = ("callbacks", "inspection", "metrics", "plots", "uncertainty")  # packages that are imported when first used
+
+
 def __getattr__(name: str) -> Any:
-    """Import the functions of `sapwood.importing` on first use: they import all of scikit-learn's ensembles, which is slow."""
+    """Import packages on first use, and the functions of `sapwood.importing`, which import all of scikit-learn's ensembles."""
+    if name in LAZY:
+        return importlib.import_module(f"sapwood.{name}")
     if name in ("from_lightgbm", "from_sklearn", "from_xgboost", "import_model"):
         return getattr(importlib.import_module("sapwood.importing"), name)
     raise AttributeError(f"module 'sapwood' has no attribute {name!r}")

@@ -36,10 +36,27 @@ class TestProgress:
         regressor(verbose=1).fit(X, Y)
         assert "Boosting: 100%" in capfd.readouterr().err
 
-    def test_no_bar_without_a_terminal(self, capfd):
-        regressor(verbose=1).fit(X, Y)
+    def test_lines_in_a_pipe(self, capfd):
+        regressor(verbose=1, max_iter=20).fit(X, Y)
+        out, err = capfd.readouterr()
+        assert out == "" and "[20/20] 6 leaves" in err
+        assert len(err.splitlines()) == 12  # the first, ten tenths, the last
         regressor(verbose=0).fit(X, Y)
         assert capfd.readouterr() == ("", "")
+
+    @pytest.mark.parametrize("where", ["terminal", "pipe"])
+    def test_the_end_says_how_training_ended(self, where, monkeypatch, capfd):
+        terminal = self.terminal(monkeypatch) if where == "terminal" else None
+        fitted = regressor(verbose=1, max_iter=300, early_stopping=True, n_iter_no_change=4, learning_rate=0.5).fit(X, Y)
+        written = (capfd.readouterr().err if terminal is None else terminal.getvalue()).replace("\n", " ")
+        best, loss = fitted.best_iteration_, min(fitted.evals_result_["validation"]["loss"])
+        assert best < fitted.n_iter_ < 300
+        assert f"stopped at {fitted.n_iter_}, best {best}: train loss" in " ".join(written.split())
+        assert f"validation loss {loss:.5f}" in " ".join(written.split())
+
+    def test_the_end_without_stopping(self, capfd):
+        regressor(verbose=2, max_iter=3).fit(X, Y)
+        assert "finished 3 rounds, " in capfd.readouterr().out
 
     def test_no_bar_if_not_verbose(self, monkeypatch):
         terminal = self.terminal(monkeypatch)

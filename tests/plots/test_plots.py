@@ -127,7 +127,7 @@ def test_permutation_importance(classifier, table):
 
 def test_learning_curves(classifier, table):
     ax = plots.plot_learning_curves(classifier)
-    assert {line.get_label().split(":")[0] for line in ax.lines if len(line.get_xdata()) > 2} == {"train", "validation", "all"}
+    assert {line.get_label().split(":")[0] for line in ax.lines if len(line.get_xdata()) > 2} == {"train", "all"}
     assert ax.get_ylabel() == "loss"
     by_accuracy = plots.plot_learning_curves(classifier, "accuracy")
     shown = {line.get_label().split(":")[0]: line.get_ydata() for line in by_accuracy.lines}
@@ -264,3 +264,39 @@ def test_without_matplotlib_the_error_says_what_to_install(classifier, monkeypat
 
 def test_matplotlib_is_not_imported_before_a_picture_is_made():
     subprocess.run([sys.executable, "-c", "import sys, sapwood.plots; assert 'matplotlib' not in sys.modules"], check=True)
+
+
+def _with_levels():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.normal(size=300), "city": pd.Categorical(np.array(list("abcdefgh"))[rng.integers(0, 8, 300)])})
+    target = table["x"] + (table["city"] == "a") * 2
+    return BoostingRegressor(max_iter=10, early_stopping=True).fit(table, target), table, target
+
+
+def test_levels_of_categories_have_colours_and_a_legend_off_the_data():
+    fitted, table, _ = _with_levels()
+    ax = plots.plot_shap_summary(fitted.explain(table))
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert len(labels) == 6 and all(label.startswith("city: ") for label in labels)
+    assert labels[-1] == "city: 3 other levels"
+    ax.figure.canvas.draw()
+    assert ax.get_legend().get_window_extent().y1 < ax.get_window_extent().y0
+
+
+def test_permutation_importance_is_computed_on_the_way():
+    fitted, table, target = _with_levels()
+    ax = plots.plot_importance(fitted, "permutation", table, target, n_repeats=2)
+    assert ax.get_title(loc="left") == "Feature importance: permutation"
+    assert "decrease in score" in ax.get_xlabel() and ax.containers
+    assert plots.plot_importance(fitted, "shap", table).get_xlabel() == "mean absolute SHAP value"
+
+
+def test_titles_say_what_is_shown_and_legends_are_off_the_data():
+    fitted, table, _ = _with_levels()
+    curves = plots.plot_learning_curves(fitted)
+    assert curves.get_title(loc="left") == "loss after each round"
+    dependence = plots.plot_dependence(fitted, table, "x")
+    assert dependence.get_title(loc="left") == "Partial dependence on x"
+    for ax in (curves, dependence):
+        ax.figure.canvas.draw()
+        assert not ax.get_legend().get_window_extent().overlaps(ax.get_window_extent())

@@ -35,6 +35,24 @@ class Log(Callback):
             self.write(f"{', '.join(parts)}, {time.perf_counter() - self.start:.1f} s")
         return False
 
+    def after_training(self, state: Round) -> None:
+        self.write(f"{summary(state)}, {time.perf_counter() - self.start:.1f} s")
+
+
+def summary(state: Round) -> str:
+    """Return how training ended: the rounds, the best round and the scores there."""
+    best = state.model.n_rounds_used
+    how = "stopped at" if state.stopped else "finished" if state.n_rounds >= state.max_rounds else "interrupted at"
+    rounds = f"{how} {state.n_rounds}{' rounds' if how == 'finished' else ''}"
+    first = state.n_rounds + 1  # scores may begin later than the model, which another fit began
+    scores = [
+        f"{on} {name} {values[best - first + len(values)]:.5f}"
+        for on, of in state.scores.items()
+        for name, values in of.items()
+        if 0 <= best - first + len(values) < len(values)
+    ]
+    return f"{rounds}{f', best {best}' if best < state.n_rounds else ''}{': ' if scores else ''}{', '.join(scores)}"
+
 
 def latest(state: Round) -> list[str]:
     """Return the last score of each data set and metric as text."""

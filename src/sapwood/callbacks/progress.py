@@ -5,13 +5,13 @@ from importlib.util import find_spec
 from typing import Any
 
 from sapwood.callbacks.base import Callback, Round
-from sapwood.callbacks.log import Log, latest
+from sapwood.callbacks.log import Log, latest, summary
 
 
 class ProgressBar(Callback):
-    """Progress bar: rich in a terminal, tqdm in a notebook, nothing if stderr is not a terminal.
+    """Progress bar: rich in a terminal, tqdm in a notebook; elsewhere a line on stderr after every tenth of the rounds.
 
-    In a terminal without rich, a line is printed after every tenth of the rounds.
+    It ends with the number of rounds, the best round and the scores there.
     """
 
     def before_training(self, state: Round) -> None:
@@ -28,9 +28,9 @@ class ProgressBar(Callback):
 def _choose(state: Round) -> Callback:
     if in_notebook():
         return _Tqdm() if find_spec("tqdm") else Callback()
-    if not sys.stderr.isatty():
-        return Callback()
-    return _Rich() if find_spec("rich") else Log(max(1, state.max_rounds // 10), lambda line: print(line, file=sys.stderr))
+    if sys.stderr.isatty() and find_spec("rich"):
+        return _Rich()
+    return Log(max(1, state.max_rounds // 10), lambda line: print(line, file=sys.stderr))
 
 
 def in_notebook() -> bool:
@@ -55,6 +55,7 @@ class _Rich(Callback):
         return False
 
     def after_training(self, state: Round) -> None:
+        self.bar.update(self.task, completed=state.n_rounds, description=summary(state))
         self.bar.stop()
 
 
@@ -70,4 +71,5 @@ class _Tqdm(Callback):
         return False
 
     def after_training(self, state: Round) -> None:
+        self.bar.set_postfix_str(summary(state))
         self.bar.close()

@@ -69,6 +69,9 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
             cls.__doc__ = _with_parameters(cls)
             for method in INTRODUCTIONS:
                 setattr(cls, method, with_checked_arguments(getattr(cls, method), parameters))
+            for name, request in [*vars(cls).items()]:
+                if name.startswith("set_") and name.endswith("_request"):
+                    setattr(cls, name, ShortHelp(request, f"Request arguments of `{name[4:-8]}` under scikit-learn's metadata routing."))
             CLASSES[cls.__name__] = cls
 
     def set_params(self, **params: Any) -> Self:
@@ -258,6 +261,18 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         mask = np.zeros(schema.n_features, dtype=bool)
         mask[schema.categories] = True
         return mask if schema.categories else None
+
+
+class ShortHelp:
+    """Descriptor that gives the methods of another one a short docstring: scikit-learn generates a page for each `set_*_request`."""
+
+    def __init__(self, wrapped: Any, doc: str) -> None:
+        self._wrapped, self._doc = wrapped, doc
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        method = self._wrapped.__get__(instance, owner)
+        method.__doc__ = self._doc
+        return method
 
 
 def _with_parameters(cls: type) -> str | None:

@@ -12,6 +12,7 @@ from sapwood.data.columns import Kind, Schema
 from sapwood.data.tables import Table
 from sapwood.encoding.calendar import LAST
 from sapwood.model import Model
+from sapwood.runtime import html
 
 LEVELS_SHOWN = 3
 LONGEST = 40  # maximum number of characters in a cell
@@ -58,11 +59,21 @@ class Description:
         """Return one dict per column, e.g. for `pandas.DataFrame(description.to_dicts())`."""
         return [asdict(column) for column in self.columns]
 
-    def __str__(self) -> str:
+    def _lines(self) -> list[list[str]]:
+        """Header and cells."""
         header = [own.name for own in fields(Described)]
         lines = [header, *([_cell(value) for value in asdict(column).values()] for column in self.columns[:COLUMNS_SHOWN])]
         if not any(line[-1] for line in lines[1:]):  # omit the column `features` if it is empty
             lines = [line[:-1] for line in lines]
+        return lines
+
+    def _repr_html_(self) -> str:
+        header, *rows = self._lines()
+        more = len(self.columns) - COLUMNS_SHOWN
+        return html.table(header, rows, f"{len(self.columns)} columns{f', {more} not shown' if more > 0 else ''}")
+
+    def __str__(self) -> str:
+        lines = self._lines()
         widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
         text = [" | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
         text.insert(1, "-+-".join("-" * width for width in widths))

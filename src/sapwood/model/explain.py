@@ -9,7 +9,7 @@ import numpy as np
 
 from sapwood.data.reading import read_any
 from sapwood.data.tables import Table
-from sapwood.runtime import kernels
+from sapwood.runtime import html, kernels
 from sapwood.runtime.execution import Execution
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PAIR_NUMBERS = 1 << 22  # interaction values per kernel call; interrupts are handled between calls
 VALUE_ROWS = 4096  # rows per kernel call
+COLUMNS_SHOWN = 20  # in a notebook
 
 
 @dataclass
@@ -37,6 +38,19 @@ class Explanation:
     base_values: np.ndarray
     data: Any = None
     feature_names: list[str] | None = None
+
+    def _repr_html_(self) -> str:
+        """Return a table of the mean absolute value of each column, the largest first; with several outputs, of each output."""
+        several = self.base_values.ndim == 2
+        values = self.values.sum(axis=2) if self.values.ndim - several == 3 else self.values  # interactions add up to values of columns
+        size = np.abs(values).mean(axis=0).reshape(values.shape[1], -1)  # (n_columns, n_outputs)
+        names = self.feature_names or [f"column {c}" for c in range(len(size))]
+        order = np.argsort(-size.sum(axis=1), kind="stable")[:COLUMNS_SHOWN].tolist()
+        header = ["column", *([f"output {k}" for k in range(size.shape[1])] if several else ["mean absolute value"])]
+        hidden = f"; {len(size) - len(order)} columns not shown" if len(order) < len(size) else ""
+        return html.table(
+            header, [[names[c], *(f"{one:.4g}" for one in size[c])] for c in order], f"SHAP values of {len(values)} rows{hidden}"
+        )
 
     def to_shap(self) -> Any:
         """Return a `shap.Explanation`, for the plots of shap (which must be installed).

@@ -20,7 +20,7 @@ from sapwood.encoding.encoding import Encoding
 from sapwood.model import file, readable
 from sapwood.model.early_exit import add_with_early_exit
 from sapwood.model.rounds import Rounds, first_and_last
-from sapwood.runtime import kernels
+from sapwood.runtime import html, kernels
 from sapwood.runtime.execution import Execution, local_execution, prediction_execution
 from sapwood.trees.binned_prediction import add_tree
 from sapwood.trees.leaf_models import ConstantLeaves, LeafModel
@@ -106,6 +106,23 @@ class Model:
     def n_rounds_used(self) -> int:
         """Number of rounds that prediction uses by default: up to the best one."""
         return self.n_rounds if self.best_round is None else self.best_round
+
+    def __repr__(self) -> str:
+        used = "" if self.n_rounds_used == self.n_rounds else f", best {self.n_rounds_used}"
+        return (
+            f"Model(loss={self.loss!r}, {self.n_rounds} rounds{used}, {self.n_trees} trees, {self.encoding.n_columns} columns, "
+            f"{self.n_outputs} output{'s' if self.n_outputs > 1 else ''})"
+        )
+
+    def _repr_html_(self) -> str:
+        gains = self.importances("gain")
+        names = self.schema.names or range(self.encoding.n_columns)
+        order = np.argsort(-gains, kind="stable")[:10]
+        splits = self.importances("split")
+        rows = [
+            [str(names[c]), self.schema.kind(c).name, f"{gains[c] / (gains.sum() or 1):.1%}", f"{splits[c]:.0f}"] for c in order.tolist()
+        ]
+        return html.table(["column", "kind", "fraction of gain", "splits"], rows, repr(self))
 
     def append(self, tree: Tree) -> None:
         self.trees.append(tree)

@@ -329,18 +329,18 @@ class RegressorSignatures(CommonParameters):
         loss : {'squared_error', 'absolute_error', 'huber', 'quantile', 'expectile', 'log_cosh', 'mape', 'poisson', 'gamma', 'tweedie', 'log_loss', 'cox', 'aft'}, str, Loss, Loss class or callable, default='squared_error'
             Loss function: 'squared_error', 'absolute_error', 'huber', 'quantile', 'expectile', 'log_cosh', 'mape', 'poisson', 'gamma',
             'tweedie', 'log_loss', 'cox', 'aft'; the name of a registered loss; a `Loss`; or a function (y, raw) -> (gradient, hessian).
-        quantile : float, list of float, array or None, default=None
+        quantile : float in [0, 1], list of float, array or None, default=None
             `loss='quantile'`: quantile to predict, from 0 to 1; None is the median. An ascending list predicts several quantiles, which
             do not cross.
-        expectile : float, default=0.5
+        expectile : float in (0, 1), default=0.5
             `loss='expectile'`: expectile to predict, between 0 and 1.
-        huber_delta : float, default=1.0
+        huber_delta : float > 0, default=1.0
             `loss='huber'`: absolute residual at which the loss changes from squared to linear.
-        tweedie_power : float, default=1.5
+        tweedie_power : float in (1, 2), default=1.5
             `loss='tweedie'`: exponent p of the variance function mean^p, between 1 (Poisson) and 2 (gamma).
         aft_distribution : {'normal', 'logistic', 'extreme'}, default='normal'
             `loss='aft'`: distribution of the error of the logarithmic time.
-        aft_sigma : float, default=1.0
+        aft_sigma : float > 0, default=1.0
             `loss='aft'`: scale of the error distribution.
         preset : {'auto', 'fast', 'best', 'classic'}, default='classic'
             Rule that chooses parameters that are 'auto' by the shape of the data; `resolved_params_` has the chosen values.
@@ -350,26 +350,26 @@ class RegressorSignatures(CommonParameters):
             - 'best': as 'auto', with smaller steps and averaged folds for any number of rows;
             - 'classic': the defaults of scikit-learn's HistGradientBoosting.
             If `max_iter` is given, or training continues another fit, all presets choose the values of 'classic'.
-        time_limit : float or None, default=None
+        time_limit : float > 0 or None, default=None
             Maximum time of `fit` in seconds. Training stops before a round that would exceed it, with a warning; the model has the rounds
             so far. None: no limit.
-        learning_rate : float or 'auto', default='auto'
+        learning_rate : float > 0 or 'auto', default='auto'
             Factor applied to the leaf values of every tree (shrinkage). 'auto': chosen by `preset`.
-        max_iter : int or 'auto', default='auto'
+        max_iter : int >= 1 or 'auto', default='auto'
             Maximum number of boosting rounds. A round grows one tree, or several for multi-output regression and multiclass
             classification: see `multi_strategy` and `shared_trees`. 'auto': chosen by `preset`.
-        max_leaf_nodes : int, 'auto' or None, default='auto'
+        max_leaf_nodes : int >= 2, 'auto' or None, default='auto'
             Maximum number of leaves of a tree. None: no limit; so is 'auto' if `max_depth` is given with `grow_policy='symmetric'`, whose
             trees have 2^depth leaves, at most 2^16. 'auto': chosen by `preset`.
-        max_depth : int or None, default=None
+        max_depth : int >= 1 or None, default=None
             Maximum number of splits between the root and a leaf. None: no limit.
-        min_samples_leaf : int or 'auto', default='auto'
+        min_samples_leaf : int >= 1 or 'auto', default='auto'
             Minimum number of training rows in a leaf. 'auto': chosen by `preset`.
-        l2_regularization : float or 'auto', default='auto'
+        l2_regularization : float >= 0 or 'auto', default='auto'
             L2 penalty of leaf values: added to the sum of hessians of a leaf. 'auto': chosen by `preset`.
-        max_features : float, default=1.0
+        max_features : float in (0, 1], default=1.0
             Fraction of the features, drawn at random for each node, among which its split is searched.
-        max_bins : int, dict, array-like or FeatureSpec, default=255
+        max_bins : int in [2, 65535], dict, array-like or FeatureSpec, default=255
             Maximum number of bins of a feature, from 2 to 65,535, not counting the bin of missing values. An array gives one number for
             each feature, a dict one for some of them. Above 255, or with `tree_method='exact'` or `'approx'`, features are sorted instead
             of counted in histograms.
@@ -390,20 +390,20 @@ class RegressorSignatures(CommonParameters):
             Calendar parts of datetime columns that become features, next to the datetime itself as a number: year, quarter, month, week,
             day, dayofyear, weekday, hour, minute, second. Weeks are ISO weeks, weekday 0 is Monday, and parts are read in the column's
             time zone. 'auto': year, month, day, weekday, hour and minute, as far as they vary. A dict maps columns to any of these.
-        cat_smooth : float or 'auto', default='auto'
+        cat_smooth : float >= 0 or 'auto', default='auto'
             `categorical_encoding='partition'`: added to the hessian of each level when levels are sorted by gradient / hessian. 'auto':
             chosen by `preset`.
-        cat_l2 : float or 'auto', default='auto'
+        cat_l2 : float >= 0 or 'auto', default='auto'
             `categorical_encoding='partition'`: L2 penalty added to `l2_regularization` for splits on sorted levels. 'auto': chosen by
             `preset`.
-        min_samples_level : int or 'auto', default='auto'
+        min_samples_level : int >= 1 or 'auto', default='auto'
             `categorical_encoding='partition'`: levels with fewer rows in a node are sorted as one level. 'auto': chosen by `preset`.
-        target_prior : float, default=1.0
+        target_prior : float > 0, default=1.0
             `categorical_encoding='target'`: weight, in rows, of the overall mean in the mean of a level.
-        target_permutations : int, default=1
+        target_permutations : int in [1, 1000], default=1
             `categorical_encoding='target'`: number of random row orders in which the mean of a level is computed from the preceding rows.
             The means are averaged.
-        max_combination : int, default=1
+        max_combination : int in [1, 3], default=1
             `categorical_encoding='target'`: maximum number of categorical columns, up to 3, that are combined into one feature.
         monotonic_cst : array-like, dict, FeatureSpec or None, default=None
             Monotonic constraints: 1 for increasing, -1 for decreasing, 0 for none. An array gives one for each feature; a dict maps
@@ -431,24 +431,25 @@ class RegressorSignatures(CommonParameters):
             Score used for early stopping: 'loss', the name of a metric of `sapwood.metrics`, a scikit-learn scorer, by name or as a
             callable (estimator, X, y) -> float, or a function (y, predicted) -> float, for which lower is better unless its name ends
             with `_score`. None: the `score` method of the estimator.
-        validation_fraction : float, int or None, default=0.1
+        validation_fraction : float in (0, 1), int >= 1 or None, default=0.1
             Fraction (float) or number (int) of the rows held out for early stopping. None: use the training score.
         validation_split : int, splitter, iterable or None, default=None
             Cross-validation splitter, or iterable of (train, test) pairs, whose last split gives the rows held out for early stopping,
             instead of `validation_fraction`. `fit` takes `groups` for it.
-        validation_folds : int, 'auto' or None, default='auto'
+        validation_folds : int in [2, 100], 'auto' or None, default='auto'
             Number of folds of cross-validated early stopping, instead of one set of held-out rows. A model is trained for each fold, its
             rounds are chosen by the rows of the fold, and the result is the average of the models. For small data. None: no folds.
             'auto': chosen by `preset`.
         refit_all : bool or 'auto', default='auto'
             Whether to use the held-out rows after early stopping: all leaf values are computed again from all rows, and rounds are added
             in proportion to the number of rows. 'auto': chosen by `preset`.
-        n_iter_no_change : int or 'auto', default='auto'
+        n_iter_no_change : int >= 1 or 'auto', default='auto'
             Number of rounds without improvement after which early stopping ends training. 'auto': chosen by `preset`.
-        tol : float, default=1e-07
+        tol : float >= 0, default=1e-07
             Minimum improvement of the score that counts for early stopping.
         verbose : int or bool, default=0
-            Verbosity. 1: progress bar in a terminal or notebook; 2 or more: a line per round.
+            Verbosity. 1: progress bar in a terminal or notebook, elsewhere a line for every tenth of the rounds; 2 or more: a line per
+            round.
         random_state : int, RandomState instance or None, default=None
             Seed of the random number generators. None: a fixed seed, so that fits are reproducible.
         n_jobs : int or None, default=None
@@ -458,33 +459,33 @@ class RegressorSignatures(CommonParameters):
             - 'leafwise': the leaf with the largest gain first;
             - 'depthwise': level by level;
             - 'symmetric': level by level, with the same split for all nodes of a level.
-        l1_regularization : float, default=0.0
+        l1_regularization : float >= 0, default=0.0
             L1 penalty of leaf values: the absolute gradient sum of a leaf is reduced by it, down to 0.
-        min_gain : float, default=0.0
+        min_gain : float >= 0, default=0.0
             Minimum gain of a split: G^2 / (H + l2) of the children minus that of the parent.
-        min_hessian : float or None, default=None
+        min_hessian : float >= 0 or None, default=None
             Minimum sum of hessians in a leaf. None: a default of the loss.
-        max_step : float or None, default=None
+        max_step : float > 0 or None, default=None
             Maximum absolute leaf value before the learning rate is applied. None: a default of the loss.
         step : {'newton', 'line_search'}, default='newton'
             Step size of a tree.
             - 'newton': the Newton step of each leaf;
             - 'line_search': in addition, the tree is multiplied by the factor that minimizes the training loss, before the learning rate.
-        path_smooth : float, default=0.0
+        path_smooth : float >= 0, default=0.0
             Weight, in rows, of a node's value in the values of its children.
         extra_trees : bool or 'auto', default='auto'
             Whether each node tries one random threshold per feature instead of all (extremely randomized trees). 'auto': chosen by
             `preset`.
-        score_noise : float, default=0.0
+        score_noise : float >= 0, default=0.0
             Standard deviation of the log-normal noise that gains are multiplied by when features are compared.
         feature_weights : array-like, dict, FeatureSpec or None, default=None
             Factors applied to the gains of features when features are compared. An array gives one for each feature, a dict one for some
             of them.
-        max_features_level : float, default=1.0
+        max_features_level : float in (0, 1], default=1.0
             Fraction of the features drawn at random for each level of a tree.
-        max_features_tree : float or 'auto', default='auto'
+        max_features_tree : float in (0, 1] or 'auto', default='auto'
             Fraction of the features drawn at random for each tree. 'auto': chosen by `preset`.
-        subsample : float or 'auto', default='auto'
+        subsample : float in (0, 1] or 'auto', default='auto'
             Fraction of the rows drawn at random for each tree, with `sampling='uniform'` or `'mvs'`. 'auto': chosen by `preset`.
         sampling : {'uniform', 'goss', 'mvs', 'bayesian'}, default='uniform'
             Row sampling.
@@ -493,11 +494,11 @@ class RegressorSignatures(CommonParameters):
             - 'mvs': minimal variance sampling;
             - 'bayesian': all rows, with random weights (Bayesian bootstrap).
             'mvs' and 'bayesian' affect only the search for splits: leaf values use all rows.
-        goss_top : float, default=0.2
+        goss_top : float in (0, 1), default=0.2
             `sampling='goss'`: fraction of the rows, those with the largest gradients, that is kept.
-        goss_other : float, default=0.1
+        goss_other : float in (0, 1), default=0.1
             `sampling='goss'`: fraction of the rows that is drawn from the others.
-        bagging_temperature : float, default=1.0
+        bagging_temperature : float >= 0, default=1.0
             `sampling='bayesian'`: spread of the weights. 0: equal weights; 1: exponentially distributed weights.
         boosting : {'plain', 'ordered', 'dart', 'forest'}, default='plain'
             Boosting mode.
@@ -505,22 +506,22 @@ class RegressorSignatures(CommonParameters):
             - 'ordered': gradients come from models that have not seen the row, which reduces overfitting on small data;
             - 'dart': dropout of trees;
             - 'forest': random forest, all trees are fitted to the initial predictions.
-        boosting_permutations : int, default=4
+        boosting_permutations : int in [1, 1000], default=4
             `boosting='ordered'`: number of random row orders.
-        drop_rate : float, default=0.1
+        drop_rate : float in [0, 1], default=0.1
             `boosting='dart'`: fraction of the previous rounds that is dropped.
-        skip_drop : float, default=0.5
+        skip_drop : float in [0, 1], default=0.5
             `boosting='dart'`: probability that a round drops nothing.
-        max_drop : int or None, default=50
+        max_drop : int >= 1 or None, default=50
             `boosting='dart'`: maximum number of rounds dropped at once. None: no limit.
         forced_splits : dict, str, path or None, default=None
             Splits at the top of every tree: a dict {'feature': ..., 'threshold': ..., 'left': {...}, 'right': {...}}, the same as JSON,
             or the path of a JSON file.
         cut_points : dict, FeatureSpec or None, default=None
             Bin boundaries by column, instead of those found in the data.
-        min_rows_in_bin : int, default=1
+        min_rows_in_bin : int >= 1, default=1
             Minimum number of rows in a bin.
-        bin_sample_rows : int or None, default=200000
+        bin_sample_rows : int >= 1 or None, default=200000
             Maximum number of rows that are sampled to find bin boundaries. None: all rows, by a quantile sketch.
         monotonic_method : {'basic', 'neighbours'}, default='basic'
             Method that enforces `monotonic_cst`.
@@ -537,7 +538,7 @@ class RegressorSignatures(CommonParameters):
             - 'one_output_per_tree': a tree for each output;
             - 'multi_output_tree': trees with a value for each output in every leaf;
             - 'auto': 'multi_output_tree' for classes and quantiles, otherwise 'one_output_per_tree'.
-        shared_trees : int or 'auto', default='auto'
+        shared_trees : int in [1, 1000] or 'auto', default='auto'
             Number of trees per round with `multi_strategy='multi_output_tree'`, at most 1000. 'auto': 1 below 10,000 rows, otherwise
             n_outputs - 1 but at most 3.
         approx_proposal : {'global', 'local'}, default='global'
@@ -942,7 +943,7 @@ class ClassifierSignatures(CommonParameters):
         loss : {'log_loss', 'focal'}, str, Loss, Loss class or callable, default='log_loss'
             Loss function: 'log_loss' or 'focal', for two or more classes; the name of a registered loss; a `Loss`; or a function (y, raw)
             -> (gradient, hessian).
-        focal_gamma : float, default=2.0
+        focal_gamma : float >= 0, default=2.0
             `loss='focal'`: focusing parameter. 0 is log loss; larger values reduce the weight of well-classified rows.
         preset : {'auto', 'fast', 'best', 'classic'}, default='classic'
             Rule that chooses parameters that are 'auto' by the shape of the data; `resolved_params_` has the chosen values.
@@ -952,26 +953,26 @@ class ClassifierSignatures(CommonParameters):
             - 'best': as 'auto', with smaller steps and averaged folds for any number of rows;
             - 'classic': the defaults of scikit-learn's HistGradientBoosting.
             If `max_iter` is given, or training continues another fit, all presets choose the values of 'classic'.
-        time_limit : float or None, default=None
+        time_limit : float > 0 or None, default=None
             Maximum time of `fit` in seconds. Training stops before a round that would exceed it, with a warning; the model has the rounds
             so far. None: no limit.
-        learning_rate : float or 'auto', default='auto'
+        learning_rate : float > 0 or 'auto', default='auto'
             Factor applied to the leaf values of every tree (shrinkage). 'auto': chosen by `preset`.
-        max_iter : int or 'auto', default='auto'
+        max_iter : int >= 1 or 'auto', default='auto'
             Maximum number of boosting rounds. A round grows one tree, or several for multi-output regression and multiclass
             classification: see `multi_strategy` and `shared_trees`. 'auto': chosen by `preset`.
-        max_leaf_nodes : int, 'auto' or None, default='auto'
+        max_leaf_nodes : int >= 2, 'auto' or None, default='auto'
             Maximum number of leaves of a tree. None: no limit; so is 'auto' if `max_depth` is given with `grow_policy='symmetric'`, whose
             trees have 2^depth leaves, at most 2^16. 'auto': chosen by `preset`.
-        max_depth : int or None, default=None
+        max_depth : int >= 1 or None, default=None
             Maximum number of splits between the root and a leaf. None: no limit.
-        min_samples_leaf : int or 'auto', default='auto'
+        min_samples_leaf : int >= 1 or 'auto', default='auto'
             Minimum number of training rows in a leaf. 'auto': chosen by `preset`.
-        l2_regularization : float or 'auto', default='auto'
+        l2_regularization : float >= 0 or 'auto', default='auto'
             L2 penalty of leaf values: added to the sum of hessians of a leaf. 'auto': chosen by `preset`.
-        max_features : float, default=1.0
+        max_features : float in (0, 1], default=1.0
             Fraction of the features, drawn at random for each node, among which its split is searched.
-        max_bins : int, dict, array-like or FeatureSpec, default=255
+        max_bins : int in [2, 65535], dict, array-like or FeatureSpec, default=255
             Maximum number of bins of a feature, from 2 to 65,535, not counting the bin of missing values. An array gives one number for
             each feature, a dict one for some of them. Above 255, or with `tree_method='exact'` or `'approx'`, features are sorted instead
             of counted in histograms.
@@ -992,20 +993,20 @@ class ClassifierSignatures(CommonParameters):
             Calendar parts of datetime columns that become features, next to the datetime itself as a number: year, quarter, month, week,
             day, dayofyear, weekday, hour, minute, second. Weeks are ISO weeks, weekday 0 is Monday, and parts are read in the column's
             time zone. 'auto': year, month, day, weekday, hour and minute, as far as they vary. A dict maps columns to any of these.
-        cat_smooth : float or 'auto', default='auto'
+        cat_smooth : float >= 0 or 'auto', default='auto'
             `categorical_encoding='partition'`: added to the hessian of each level when levels are sorted by gradient / hessian. 'auto':
             chosen by `preset`.
-        cat_l2 : float or 'auto', default='auto'
+        cat_l2 : float >= 0 or 'auto', default='auto'
             `categorical_encoding='partition'`: L2 penalty added to `l2_regularization` for splits on sorted levels. 'auto': chosen by
             `preset`.
-        min_samples_level : int or 'auto', default='auto'
+        min_samples_level : int >= 1 or 'auto', default='auto'
             `categorical_encoding='partition'`: levels with fewer rows in a node are sorted as one level. 'auto': chosen by `preset`.
-        target_prior : float, default=1.0
+        target_prior : float > 0, default=1.0
             `categorical_encoding='target'`: weight, in rows, of the overall mean in the mean of a level.
-        target_permutations : int, default=1
+        target_permutations : int in [1, 1000], default=1
             `categorical_encoding='target'`: number of random row orders in which the mean of a level is computed from the preceding rows.
             The means are averaged.
-        max_combination : int, default=1
+        max_combination : int in [1, 3], default=1
             `categorical_encoding='target'`: maximum number of categorical columns, up to 3, that are combined into one feature.
         monotonic_cst : array-like, dict, FeatureSpec or None, default=None
             Monotonic constraints: 1 for increasing, -1 for decreasing, 0 for none. An array gives one for each feature; a dict maps
@@ -1033,24 +1034,25 @@ class ClassifierSignatures(CommonParameters):
             Score used for early stopping: 'loss', the name of a metric of `sapwood.metrics`, a scikit-learn scorer, by name or as a
             callable (estimator, X, y) -> float, or a function (y, predicted) -> float, for which lower is better unless its name ends
             with `_score`. None: the `score` method of the estimator.
-        validation_fraction : float, int or None, default=0.1
+        validation_fraction : float in (0, 1), int >= 1 or None, default=0.1
             Fraction (float) or number (int) of the rows held out for early stopping. None: use the training score.
         validation_split : int, splitter, iterable or None, default=None
             Cross-validation splitter, or iterable of (train, test) pairs, whose last split gives the rows held out for early stopping,
             instead of `validation_fraction`. `fit` takes `groups` for it.
-        validation_folds : int, 'auto' or None, default='auto'
+        validation_folds : int in [2, 100], 'auto' or None, default='auto'
             Number of folds of cross-validated early stopping, instead of one set of held-out rows. A model is trained for each fold, its
             rounds are chosen by the rows of the fold, and the result is the average of the models. For small data. None: no folds.
             'auto': chosen by `preset`.
         refit_all : bool or 'auto', default='auto'
             Whether to use the held-out rows after early stopping: all leaf values are computed again from all rows, and rounds are added
             in proportion to the number of rows. 'auto': chosen by `preset`.
-        n_iter_no_change : int or 'auto', default='auto'
+        n_iter_no_change : int >= 1 or 'auto', default='auto'
             Number of rounds without improvement after which early stopping ends training. 'auto': chosen by `preset`.
-        tol : float, default=1e-07
+        tol : float >= 0, default=1e-07
             Minimum improvement of the score that counts for early stopping.
         verbose : int or bool, default=0
-            Verbosity. 1: progress bar in a terminal or notebook; 2 or more: a line per round.
+            Verbosity. 1: progress bar in a terminal or notebook, elsewhere a line for every tenth of the rounds; 2 or more: a line per
+            round.
         random_state : int, RandomState instance or None, default=None
             Seed of the random number generators. None: a fixed seed, so that fits are reproducible.
         n_jobs : int or None, default=None
@@ -1060,33 +1062,33 @@ class ClassifierSignatures(CommonParameters):
             - 'leafwise': the leaf with the largest gain first;
             - 'depthwise': level by level;
             - 'symmetric': level by level, with the same split for all nodes of a level.
-        l1_regularization : float, default=0.0
+        l1_regularization : float >= 0, default=0.0
             L1 penalty of leaf values: the absolute gradient sum of a leaf is reduced by it, down to 0.
-        min_gain : float, default=0.0
+        min_gain : float >= 0, default=0.0
             Minimum gain of a split: G^2 / (H + l2) of the children minus that of the parent.
-        min_hessian : float or None, default=None
+        min_hessian : float >= 0 or None, default=None
             Minimum sum of hessians in a leaf. None: a default of the loss.
-        max_step : float or None, default=None
+        max_step : float > 0 or None, default=None
             Maximum absolute leaf value before the learning rate is applied. None: a default of the loss.
         step : {'newton', 'line_search'}, default='newton'
             Step size of a tree.
             - 'newton': the Newton step of each leaf;
             - 'line_search': in addition, the tree is multiplied by the factor that minimizes the training loss, before the learning rate.
-        path_smooth : float, default=0.0
+        path_smooth : float >= 0, default=0.0
             Weight, in rows, of a node's value in the values of its children.
         extra_trees : bool or 'auto', default='auto'
             Whether each node tries one random threshold per feature instead of all (extremely randomized trees). 'auto': chosen by
             `preset`.
-        score_noise : float, default=0.0
+        score_noise : float >= 0, default=0.0
             Standard deviation of the log-normal noise that gains are multiplied by when features are compared.
         feature_weights : array-like, dict, FeatureSpec or None, default=None
             Factors applied to the gains of features when features are compared. An array gives one for each feature, a dict one for some
             of them.
-        max_features_level : float, default=1.0
+        max_features_level : float in (0, 1], default=1.0
             Fraction of the features drawn at random for each level of a tree.
-        max_features_tree : float or 'auto', default='auto'
+        max_features_tree : float in (0, 1] or 'auto', default='auto'
             Fraction of the features drawn at random for each tree. 'auto': chosen by `preset`.
-        subsample : float or 'auto', default='auto'
+        subsample : float in (0, 1] or 'auto', default='auto'
             Fraction of the rows drawn at random for each tree, with `sampling='uniform'` or `'mvs'`. 'auto': chosen by `preset`.
         sampling : {'uniform', 'goss', 'mvs', 'bayesian'}, default='uniform'
             Row sampling.
@@ -1095,11 +1097,11 @@ class ClassifierSignatures(CommonParameters):
             - 'mvs': minimal variance sampling;
             - 'bayesian': all rows, with random weights (Bayesian bootstrap).
             'mvs' and 'bayesian' affect only the search for splits: leaf values use all rows.
-        goss_top : float, default=0.2
+        goss_top : float in (0, 1), default=0.2
             `sampling='goss'`: fraction of the rows, those with the largest gradients, that is kept.
-        goss_other : float, default=0.1
+        goss_other : float in (0, 1), default=0.1
             `sampling='goss'`: fraction of the rows that is drawn from the others.
-        bagging_temperature : float, default=1.0
+        bagging_temperature : float >= 0, default=1.0
             `sampling='bayesian'`: spread of the weights. 0: equal weights; 1: exponentially distributed weights.
         boosting : {'plain', 'ordered', 'dart', 'forest'}, default='plain'
             Boosting mode.
@@ -1107,22 +1109,22 @@ class ClassifierSignatures(CommonParameters):
             - 'ordered': gradients come from models that have not seen the row, which reduces overfitting on small data;
             - 'dart': dropout of trees;
             - 'forest': random forest, all trees are fitted to the initial predictions.
-        boosting_permutations : int, default=4
+        boosting_permutations : int in [1, 1000], default=4
             `boosting='ordered'`: number of random row orders.
-        drop_rate : float, default=0.1
+        drop_rate : float in [0, 1], default=0.1
             `boosting='dart'`: fraction of the previous rounds that is dropped.
-        skip_drop : float, default=0.5
+        skip_drop : float in [0, 1], default=0.5
             `boosting='dart'`: probability that a round drops nothing.
-        max_drop : int or None, default=50
+        max_drop : int >= 1 or None, default=50
             `boosting='dart'`: maximum number of rounds dropped at once. None: no limit.
         forced_splits : dict, str, path or None, default=None
             Splits at the top of every tree: a dict {'feature': ..., 'threshold': ..., 'left': {...}, 'right': {...}}, the same as JSON,
             or the path of a JSON file.
         cut_points : dict, FeatureSpec or None, default=None
             Bin boundaries by column, instead of those found in the data.
-        min_rows_in_bin : int, default=1
+        min_rows_in_bin : int >= 1, default=1
             Minimum number of rows in a bin.
-        bin_sample_rows : int or None, default=200000
+        bin_sample_rows : int >= 1 or None, default=200000
             Maximum number of rows that are sampled to find bin boundaries. None: all rows, by a quantile sketch.
         monotonic_method : {'basic', 'neighbours'}, default='basic'
             Method that enforces `monotonic_cst`.
@@ -1139,7 +1141,7 @@ class ClassifierSignatures(CommonParameters):
             - 'one_output_per_tree': a tree for each output;
             - 'multi_output_tree': trees with a value for each output in every leaf;
             - 'auto': 'multi_output_tree' for classes and quantiles, otherwise 'one_output_per_tree'.
-        shared_trees : int or 'auto', default='auto'
+        shared_trees : int in [1, 1000] or 'auto', default='auto'
             Number of trees per round with `multi_strategy='multi_output_tree'`, at most 1000. 'auto': 1 below 10,000 rows, otherwise
             n_outputs - 1 but at most 3.
         approx_proposal : {'global', 'local'}, default='global'
@@ -1527,7 +1529,7 @@ class RankerSignatures(CommonParameters):
         rank_metric : {'ndcg', 'map', 'mrr'}, default='ndcg'
             `loss='lambdamart'`: metric to optimize: NDCG, mean average precision ('map') or mean reciprocal rank ('mrr'). For 'map' and
             'mrr' rows with y > 0 are relevant.
-        lambdarank_truncation : int, default=30
+        lambdarank_truncation : int >= 1, default=30
             `loss='lambdamart'`: only pairs with a row among this many at the top of the query are used.
         lambdarank_norm : bool, default=True
             `loss='lambdamart'`: whether to normalize the lambdas by score differences within a pair and by the number of pairs of a
@@ -1542,26 +1544,26 @@ class RankerSignatures(CommonParameters):
             - 'best': as 'auto', with smaller steps and averaged folds for any number of rows;
             - 'classic': the defaults of scikit-learn's HistGradientBoosting.
             If `max_iter` is given, or training continues another fit, all presets choose the values of 'classic'.
-        time_limit : float or None, default=None
+        time_limit : float > 0 or None, default=None
             Maximum time of `fit` in seconds. Training stops before a round that would exceed it, with a warning; the model has the rounds
             so far. None: no limit.
-        learning_rate : float or 'auto', default='auto'
+        learning_rate : float > 0 or 'auto', default='auto'
             Factor applied to the leaf values of every tree (shrinkage). 'auto': chosen by `preset`.
-        max_iter : int or 'auto', default='auto'
+        max_iter : int >= 1 or 'auto', default='auto'
             Maximum number of boosting rounds. A round grows one tree, or several for multi-output regression and multiclass
             classification: see `multi_strategy` and `shared_trees`. 'auto': chosen by `preset`.
-        max_leaf_nodes : int, 'auto' or None, default='auto'
+        max_leaf_nodes : int >= 2, 'auto' or None, default='auto'
             Maximum number of leaves of a tree. None: no limit; so is 'auto' if `max_depth` is given with `grow_policy='symmetric'`, whose
             trees have 2^depth leaves, at most 2^16. 'auto': chosen by `preset`.
-        max_depth : int or None, default=None
+        max_depth : int >= 1 or None, default=None
             Maximum number of splits between the root and a leaf. None: no limit.
-        min_samples_leaf : int or 'auto', default='auto'
+        min_samples_leaf : int >= 1 or 'auto', default='auto'
             Minimum number of training rows in a leaf. 'auto': chosen by `preset`.
-        l2_regularization : float or 'auto', default='auto'
+        l2_regularization : float >= 0 or 'auto', default='auto'
             L2 penalty of leaf values: added to the sum of hessians of a leaf. 'auto': chosen by `preset`.
-        max_features : float, default=1.0
+        max_features : float in (0, 1], default=1.0
             Fraction of the features, drawn at random for each node, among which its split is searched.
-        max_bins : int, dict, array-like or FeatureSpec, default=255
+        max_bins : int in [2, 65535], dict, array-like or FeatureSpec, default=255
             Maximum number of bins of a feature, from 2 to 65,535, not counting the bin of missing values. An array gives one number for
             each feature, a dict one for some of them. Above 255, or with `tree_method='exact'` or `'approx'`, features are sorted instead
             of counted in histograms.
@@ -1582,20 +1584,20 @@ class RankerSignatures(CommonParameters):
             Calendar parts of datetime columns that become features, next to the datetime itself as a number: year, quarter, month, week,
             day, dayofyear, weekday, hour, minute, second. Weeks are ISO weeks, weekday 0 is Monday, and parts are read in the column's
             time zone. 'auto': year, month, day, weekday, hour and minute, as far as they vary. A dict maps columns to any of these.
-        cat_smooth : float or 'auto', default='auto'
+        cat_smooth : float >= 0 or 'auto', default='auto'
             `categorical_encoding='partition'`: added to the hessian of each level when levels are sorted by gradient / hessian. 'auto':
             chosen by `preset`.
-        cat_l2 : float or 'auto', default='auto'
+        cat_l2 : float >= 0 or 'auto', default='auto'
             `categorical_encoding='partition'`: L2 penalty added to `l2_regularization` for splits on sorted levels. 'auto': chosen by
             `preset`.
-        min_samples_level : int or 'auto', default='auto'
+        min_samples_level : int >= 1 or 'auto', default='auto'
             `categorical_encoding='partition'`: levels with fewer rows in a node are sorted as one level. 'auto': chosen by `preset`.
-        target_prior : float, default=1.0
+        target_prior : float > 0, default=1.0
             `categorical_encoding='target'`: weight, in rows, of the overall mean in the mean of a level.
-        target_permutations : int, default=1
+        target_permutations : int in [1, 1000], default=1
             `categorical_encoding='target'`: number of random row orders in which the mean of a level is computed from the preceding rows.
             The means are averaged.
-        max_combination : int, default=1
+        max_combination : int in [1, 3], default=1
             `categorical_encoding='target'`: maximum number of categorical columns, up to 3, that are combined into one feature.
         monotonic_cst : array-like, dict, FeatureSpec or None, default=None
             Monotonic constraints: 1 for increasing, -1 for decreasing, 0 for none. An array gives one for each feature; a dict maps
@@ -1623,24 +1625,25 @@ class RankerSignatures(CommonParameters):
             Score used for early stopping: 'loss', the name of a metric of `sapwood.metrics`, a scikit-learn scorer, by name or as a
             callable (estimator, X, y) -> float, or a function (y, predicted) -> float, for which lower is better unless its name ends
             with `_score`. None: the `score` method of the estimator.
-        validation_fraction : float, int or None, default=0.1
+        validation_fraction : float in (0, 1), int >= 1 or None, default=0.1
             Fraction (float) or number (int) of the rows held out for early stopping. None: use the training score.
         validation_split : int, splitter, iterable or None, default=None
             Cross-validation splitter, or iterable of (train, test) pairs, whose last split gives the rows held out for early stopping,
             instead of `validation_fraction`. `fit` takes `groups` for it.
-        validation_folds : int, 'auto' or None, default='auto'
+        validation_folds : int in [2, 100], 'auto' or None, default='auto'
             Number of folds of cross-validated early stopping, instead of one set of held-out rows. A model is trained for each fold, its
             rounds are chosen by the rows of the fold, and the result is the average of the models. For small data. None: no folds.
             'auto': chosen by `preset`.
         refit_all : bool or 'auto', default='auto'
             Whether to use the held-out rows after early stopping: all leaf values are computed again from all rows, and rounds are added
             in proportion to the number of rows. 'auto': chosen by `preset`.
-        n_iter_no_change : int or 'auto', default='auto'
+        n_iter_no_change : int >= 1 or 'auto', default='auto'
             Number of rounds without improvement after which early stopping ends training. 'auto': chosen by `preset`.
-        tol : float, default=1e-07
+        tol : float >= 0, default=1e-07
             Minimum improvement of the score that counts for early stopping.
         verbose : int or bool, default=0
-            Verbosity. 1: progress bar in a terminal or notebook; 2 or more: a line per round.
+            Verbosity. 1: progress bar in a terminal or notebook, elsewhere a line for every tenth of the rounds; 2 or more: a line per
+            round.
         random_state : int, RandomState instance or None, default=None
             Seed of the random number generators. None: a fixed seed, so that fits are reproducible.
         n_jobs : int or None, default=None
@@ -1650,33 +1653,33 @@ class RankerSignatures(CommonParameters):
             - 'leafwise': the leaf with the largest gain first;
             - 'depthwise': level by level;
             - 'symmetric': level by level, with the same split for all nodes of a level.
-        l1_regularization : float, default=0.0
+        l1_regularization : float >= 0, default=0.0
             L1 penalty of leaf values: the absolute gradient sum of a leaf is reduced by it, down to 0.
-        min_gain : float, default=0.0
+        min_gain : float >= 0, default=0.0
             Minimum gain of a split: G^2 / (H + l2) of the children minus that of the parent.
-        min_hessian : float or None, default=None
+        min_hessian : float >= 0 or None, default=None
             Minimum sum of hessians in a leaf. None: a default of the loss.
-        max_step : float or None, default=None
+        max_step : float > 0 or None, default=None
             Maximum absolute leaf value before the learning rate is applied. None: a default of the loss.
         step : {'newton', 'line_search'}, default='newton'
             Step size of a tree.
             - 'newton': the Newton step of each leaf;
             - 'line_search': in addition, the tree is multiplied by the factor that minimizes the training loss, before the learning rate.
-        path_smooth : float, default=0.0
+        path_smooth : float >= 0, default=0.0
             Weight, in rows, of a node's value in the values of its children.
         extra_trees : bool or 'auto', default='auto'
             Whether each node tries one random threshold per feature instead of all (extremely randomized trees). 'auto': chosen by
             `preset`.
-        score_noise : float, default=0.0
+        score_noise : float >= 0, default=0.0
             Standard deviation of the log-normal noise that gains are multiplied by when features are compared.
         feature_weights : array-like, dict, FeatureSpec or None, default=None
             Factors applied to the gains of features when features are compared. An array gives one for each feature, a dict one for some
             of them.
-        max_features_level : float, default=1.0
+        max_features_level : float in (0, 1], default=1.0
             Fraction of the features drawn at random for each level of a tree.
-        max_features_tree : float or 'auto', default='auto'
+        max_features_tree : float in (0, 1] or 'auto', default='auto'
             Fraction of the features drawn at random for each tree. 'auto': chosen by `preset`.
-        subsample : float or 'auto', default='auto'
+        subsample : float in (0, 1] or 'auto', default='auto'
             Fraction of the rows drawn at random for each tree, with `sampling='uniform'` or `'mvs'`. 'auto': chosen by `preset`.
         sampling : {'uniform', 'goss', 'mvs', 'bayesian'}, default='uniform'
             Row sampling.
@@ -1685,11 +1688,11 @@ class RankerSignatures(CommonParameters):
             - 'mvs': minimal variance sampling;
             - 'bayesian': all rows, with random weights (Bayesian bootstrap).
             'mvs' and 'bayesian' affect only the search for splits: leaf values use all rows.
-        goss_top : float, default=0.2
+        goss_top : float in (0, 1), default=0.2
             `sampling='goss'`: fraction of the rows, those with the largest gradients, that is kept.
-        goss_other : float, default=0.1
+        goss_other : float in (0, 1), default=0.1
             `sampling='goss'`: fraction of the rows that is drawn from the others.
-        bagging_temperature : float, default=1.0
+        bagging_temperature : float >= 0, default=1.0
             `sampling='bayesian'`: spread of the weights. 0: equal weights; 1: exponentially distributed weights.
         boosting : {'plain', 'ordered', 'dart', 'forest'}, default='plain'
             Boosting mode.
@@ -1697,22 +1700,22 @@ class RankerSignatures(CommonParameters):
             - 'ordered': gradients come from models that have not seen the row, which reduces overfitting on small data;
             - 'dart': dropout of trees;
             - 'forest': random forest, all trees are fitted to the initial predictions.
-        boosting_permutations : int, default=4
+        boosting_permutations : int in [1, 1000], default=4
             `boosting='ordered'`: number of random row orders.
-        drop_rate : float, default=0.1
+        drop_rate : float in [0, 1], default=0.1
             `boosting='dart'`: fraction of the previous rounds that is dropped.
-        skip_drop : float, default=0.5
+        skip_drop : float in [0, 1], default=0.5
             `boosting='dart'`: probability that a round drops nothing.
-        max_drop : int or None, default=50
+        max_drop : int >= 1 or None, default=50
             `boosting='dart'`: maximum number of rounds dropped at once. None: no limit.
         forced_splits : dict, str, path or None, default=None
             Splits at the top of every tree: a dict {'feature': ..., 'threshold': ..., 'left': {...}, 'right': {...}}, the same as JSON,
             or the path of a JSON file.
         cut_points : dict, FeatureSpec or None, default=None
             Bin boundaries by column, instead of those found in the data.
-        min_rows_in_bin : int, default=1
+        min_rows_in_bin : int >= 1, default=1
             Minimum number of rows in a bin.
-        bin_sample_rows : int or None, default=200000
+        bin_sample_rows : int >= 1 or None, default=200000
             Maximum number of rows that are sampled to find bin boundaries. None: all rows, by a quantile sketch.
         monotonic_method : {'basic', 'neighbours'}, default='basic'
             Method that enforces `monotonic_cst`.
@@ -1729,7 +1732,7 @@ class RankerSignatures(CommonParameters):
             - 'one_output_per_tree': a tree for each output;
             - 'multi_output_tree': trees with a value for each output in every leaf;
             - 'auto': 'multi_output_tree' for classes and quantiles, otherwise 'one_output_per_tree'.
-        shared_trees : int or 'auto', default='auto'
+        shared_trees : int in [1, 1000] or 'auto', default='auto'
             Number of trees per round with `multi_strategy='multi_output_tree'`, at most 1000. 'auto': 1 below 10,000 rows, otherwise
             n_outputs - 1 but at most 3.
         approx_proposal : {'global', 'local'}, default='global'

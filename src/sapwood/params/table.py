@@ -163,7 +163,7 @@ COMMON = {
     "refit_all": Parameter("auto", "Whether to use the held-out rows after early stopping: all leaf values are computed again from all rows, and rounds are added in proportion to the number of rows.", BOOL, BY_PRESET, since="0.2"),
     "n_iter_no_change": Parameter("auto", "Number of rounds without improvement after which early stopping ends training.", COUNT, BY_PRESET),
     "tol": Parameter(1e-7, "Minimum improvement of the score that counts for early stopping.", NOT_NEGATIVE),
-    "verbose": Parameter(0, "Verbosity. 1: progress bar in a terminal or notebook; 2 or more: a line per round.", Values("int | bool", "verbose")),
+    "verbose": Parameter(0, "Verbosity. 1: progress bar in a terminal or notebook, elsewhere a line for every tenth of the rounds; 2 or more: a line per round.", Values("int | bool", "verbose")),
     "random_state": Parameter(None, "Seed of the random number generators. None: a fixed seed, so that fits are reproducible.", Values("RandomState", "random_state")),
     "n_jobs": Parameter(None, "Number of threads. None or -1: all available CPUs. The model does not depend on it.", _int(-MOST), NONE),
     "grow_policy": Parameter("leafwise", "Order in which nodes are split.\n- 'leafwise': the leaf with the largest gain first;\n- 'depthwise': level by level;\n- 'symmetric': level by level, with the same split for all nodes of a level.", _choice(*FRONTIERS)),

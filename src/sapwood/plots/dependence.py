@@ -55,7 +55,7 @@ def plot_dependence(
     else:
         _draw_lines(ax, found, estimator, output, max_lines if lines else 0, what)
         _draw_deciles(ax, estimator, X, features if isinstance(features, Name) else features[0])
-    ax.set_title("Partial dependence", loc="left")
+    ax.set_title(f"Partial dependence on {' and '.join(short(name) for name in found.features)}", loc="left")
     return ax
 
 
@@ -91,7 +91,7 @@ def _draw_lines(ax: Any, found: Dependence, estimator: Any, output: int | None, 
         ax.set_xticks(x, labels, rotation=30 if crowded else 0, ha="right" if crowded else "center")
     ax.set(xlabel=short(found.features[0]), ylabel=what)
     ax.margins(x=0.1 if named else 0.02)
-    ax.legend(frameon=False, fontsize=9)
+    ax.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(0.0, -0.14), ncols=3)
     bare(ax, "y")
 
 

@@ -8,24 +8,50 @@ import numpy as np
 
 from sapwood.plots.canvas import BLUE, GREY, bare, feature_names, make_axes, number
 
-LABELS = {"gain": "% of total split gain", "split": "number of splits", "cover": "% of rows passing through splits"}
+TITLES = {"gain": "gain", "split": "splits", "cover": "cover", "permutation": "permutation", "shap": "SHAP"}
+LABELS = {
+    "shap": "mean absolute SHAP value",
+    "gain": "% of total split gain",
+    "split": "number of splits",
+    "cover": "% of rows passing through splits",
+}
 
 
-def plot_importance(estimator: Any, kind: str = "gain", *, importances: Any = None, max_features: int = 20, ax: Any = None) -> Any:
+def plot_importance(
+    estimator: Any,
+    kind: str = "gain",
+    X: Any = None,
+    y: Any = None,
+    *,
+    importances: Any = None,
+    max_features: int = 20,
+    ax: Any = None,
+    **options: Any,
+) -> Any:
     """Plot feature importances, the most important feature first.
 
     Parameters
     ----------
     estimator : fitted Sapwood estimator
-    kind : "gain", "split" or "cover": see `estimator.importances`
+    kind : {"gain", "split", "cover", "permutation", "shap"}, default="gain"
+        See `estimator.importances`. "permutation" needs X and y, and is drawn with standard deviations; "shap" needs X.
+    X, y : table and targets for "permutation" and "shap"
     importances : importances to plot instead: the result of `sklearn.inspection.permutation_importance` (drawn with standard deviations),
         or an array
     max_features : maximum number of features to show
     ax : axes to draw on; None for new ones
+    options
+        For "permutation": scoring, n_repeats, sample_weight, random_state.
     """
     errors = None
+    if importances is not None and hasattr(importances, "importances_mean"):
+        kind = "permutation"
+    if importances is None and kind == "permutation" and X is not None and y is not None:
+        from sklearn.inspection import permutation_importance
+
+        importances = permutation_importance(estimator, X, y, **{"random_state": 0, **options})
     if importances is None:
-        values = np.asarray(estimator.importances(kind), dtype=np.float64)
+        values = np.asarray(estimator.importances(kind, X, y, **options), dtype=np.float64)
         label = LABELS.get(kind, kind)
         values = values / values.sum() * 100 if label.startswith("%") and values.any() else values
     else:
@@ -51,6 +77,7 @@ def plot_importance(estimator: Any, kind: str = "gain", *, importances: Any = No
     ax.set_xlabel(label)
     ax.tick_params(axis="y", length=0)
     hidden = len(names) - len(order)
-    ax.set_title(f"Importance{f' ({hidden} more features not shown)' if hidden else ''}", loc="left")
+    what = "Feature importance" if importances is not None and errors is None else f"Feature importance: {TITLES[kind]}"
+    ax.set_title(f"{what}{f' ({hidden} more features not shown)' if hidden else ''}", loc="left")
     bare(ax, "x")
     return ax

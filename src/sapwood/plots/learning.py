@@ -50,7 +50,7 @@ def plot_learning_curves(estimator: Any, metric: str | None = None, *, ax: Any =
         )
     ax.set_xlabel("round")
     ax.set_ylabel(metric)
-    ax.set_title("Learning curves", loc="left")
-    ax.legend(frameon=False, loc="best", title=f"at round {best}", title_fontsize=9, alignment="left")
+    ax.set_title(f"{metric} after each round", loc="left")
+    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0), title=f"at round {best}", title_fontsize=9, alignment="left")
     bare(ax, "y")
     return ax

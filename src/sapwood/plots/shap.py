@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sapwood.data.frames import frame_table, open_frame
-from sapwood.plots.canvas import BLUE, FAINT, GREY, ORANGE, bare, color_map, make_axes, number, short, style
+from sapwood.plots.canvas import BLUE, COLORS, FAINT, GREY, ORANGE, bare, color_map, make_axes, number, short, style
 
+LEVELS_SHOWN = 5  # of a category, with a color each
 BINS = 60  # of the horizontal axis; points of a bin are stacked
 
 
@@ -40,19 +43,39 @@ def plot_shap_summary(explanation: Any, *, output: int | None = None, max_featur
         _draw_bars(ax, size[order], getattr(explanation, "output_names", None))
     else:
         rows = np.unique(np.linspace(0, len(values) - 1, min(max_rows, len(values))).astype(np.intp))
-        _draw_points(ax, values[rows][:, order], [_ranks(column)[rows] for column in _columns(explanation.data, order, len(values))])
+        columns = _columns(explanation.data, order, len(values))
+        ranks = [np.full(len(rows), np.nan) if isinstance(column, Levels) else _ranks(column)[rows] for column in columns]
+        _draw_points(ax, values[rows][:, order], ranks)
+        _draw_levels(
+            ax, values[rows][:, order], {i: (names[order[i]], one, rows) for i, one in enumerate(columns) if isinstance(one, Levels)}
+        )
     labels = [f"{names[f]}  ({number(size[f])})" if size.ndim == 1 else names[f] for f in order]
     ax.set_yticks(range(len(order)), labels)
     ax.set_ylim(len(order) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
     hidden = values.shape[1] - len(order)
-    ax.set_title(f"SHAP values{f' ({hidden} more features not shown)' if hidden else ''}", loc="left")
+    ax.set_title(f"SHAP values by feature{f' ({hidden} more features not shown)' if hidden else ''}", loc="left")
     bare(ax, "x")
     return ax
 
 
-def _columns(data: Any, features: np.ndarray, n_rows: int) -> list[np.ndarray]:
-    """Values of the features as numbers; NaN for unordered categories."""
+@dataclass(frozen=True)
+class Levels:
+    """Codes of an unordered category, (n_rows,), the most frequent level first; -1 is missing."""
+
+    codes: np.ndarray
+    names: list[str]
+
+    @classmethod
+    def of(cls, codes: np.ndarray, levels: Sequence[Any]) -> Levels:
+        counts = np.bincount(codes[codes >= 0], minlength=len(levels))
+        by_count = np.argsort(-counts, kind="stable")
+        place = np.append(np.argsort(by_count), -1)
+        return cls(place[codes], [str(levels[code]) for code in by_count])
+
+
+def _columns(data: Any, features: np.ndarray, n_rows: int) -> list[np.ndarray | Levels]:
+    """Values of the features: numbers, or levels of unordered categories."""
     nothing = np.full(n_rows, np.nan)
     if data is None:
         return [nothing] * len(features)
@@ -61,7 +84,10 @@ def _columns(data: Any, features: np.ndarray, n_rows: int) -> list[np.ndarray]:
         array = data.toarray() if hasattr(data, "toarray") else np.asarray(data)
         return [array[:, f].astype(np.float64) if array.dtype.kind in "biuf" else nothing for f in features]
     columns = frame_table(frame).columns
-    return [nothing if (c := columns[f]).kind.is_category and not c.kind.ordered else c.values.astype(np.float64) for f in features]
+    return [
+        Levels.of(c.values, c.kind.levels) if (c := columns[f]).kind.is_category and not c.kind.ordered else c.values.astype(np.float64)
+        for f in features
+    ]
 
 
 def _ranks(column: np.ndarray) -> np.ndarray:
@@ -93,6 +119,26 @@ def _draw_points(ax: Any, values: np.ndarray, ranks: list[np.ndarray]) -> None:
     bar.outline.set_visible(False)
 
 
+def _draw_levels(ax: Any, values: np.ndarray, levels: dict[int, tuple[str, Levels, np.ndarray]]) -> None:
+    """Color the points of unordered categories by level: the most frequent ones, with a legend below the axes."""
+    if not levels:
+        return
+    low, high = values.min(), values.max()
+    width = (high - low) / BINS or 1.0
+    most = max(int(np.bincount(((column - low) / width).astype(np.intp)).max()) for column in values.T)
+    for place, (name, own, rows) in levels.items():
+        codes, column = own.codes[rows], values[:, place]
+        y = place + _swarm(((column - low) / width).astype(np.intp), most)
+        for code in range(min(LEVELS_SHOWN, len(own.names))):
+            mine = codes == code
+            label = f"{name}: {short(own.names[code])}"
+            ax.scatter(column[mine], y[mine], s=8, color=COLORS[code], linewidths=0, alpha=0.9, zorder=4, label=label)
+        if len(own.names) > LEVELS_SHOWN:
+            ax.scatter([], [], s=8, color=GREY, label=f"{name}: {len(own.names) - LEVELS_SHOWN} other levels")
+    below = -0.55 / (0.36 * values.shape[1])  # under the label of the axis, which is 0.55 inches high
+    ax.legend(frameon=False, fontsize=8, markerscale=2, loc="upper left", bbox_to_anchor=(-0.02, below), ncols=3)
+
+
 def _swarm(bins: np.ndarray, most: int) -> np.ndarray:
     """Vertical offsets of points: those of a bin alternate above and below the center line."""
     order = np.argsort(bins, kind="stable")
@@ -116,4 +162,4 @@ def _draw_bars(ax: Any, size: np.ndarray, names: Any) -> None:
         )
         left += size[:, k]
     ax.set_xlabel("mean absolute SHAP value")
-    ax.legend(frameon=False, loc="lower right")
+    ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
