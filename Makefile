@@ -12,7 +12,7 @@ ASAN_TESTS := tests/kernels tests/trees tests/losses tests/model tests/data test
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
 
-demo: .venv/installed  ## train on real data and compare with scikit-learn
+demo: .venv/installed  ## train on real data and compare with scikit-learn, in about a minute
 	@$(BIN)/python examples/demo.py
 
 test: lint types unit  ## lint, types and tests
@@ -73,7 +73,7 @@ build/modules: FORCE
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "Building Sapwood ..."
 	@$(INSTALL) $(BUILD_TOOLS)
-	@$(INSTALL) --no-build-isolation --editable .
+	@$(INSTALL) --no-build-isolation --editable '.[plot,progress]'
 	@touch $@
 
 .venv/dev: .venv/installed

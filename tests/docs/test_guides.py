@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-GUIDES = ["survival.md"]
+GUIDES = ["survival.md", "uncertainty.md"]
 
 
 @pytest.mark.parametrize("name", GUIDES)

@@ -8,7 +8,7 @@ from scipy.stats import betabinom, binom
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GroupKFold, ShuffleSplit
 
 from sapwood import BoostingClassifier, BoostingRegressor
@@ -263,3 +263,24 @@ def test_coverage_over_many_small_tables():
         n_covered += int(covers(model.fit(X[:-1], y[:-1]).predict_interval(X[-1:]), y[-1:])[0])
     assert binom(150, 5 / 6).cdf(n_covered) > RARE
     assert binom(150, 5 / 6).sf(n_covered - 1) > RARE
+
+
+class TestAdaptive:
+    def test_one_argument_conformalizes_quantiles(self):
+        rng = np.random.default_rng(0)
+        x = rng.uniform(size=(3000, 2))
+        y = x[:, 0] + x[:, 1] * rng.normal(size=3000)
+        fitted = ConformalRegressor(BoostingRegressor(max_iter=40), adaptive=True).fit(x[:2000], y[:2000])
+        (fold,) = fitted.folds_
+        assert len(fold.estimators) == 1 and fold.estimators[0].quantile == pytest.approx([0.05, 0.95])
+        lower, upper = fitted.predict_interval(x[2000:]).T
+        assert 0.87 < np.mean((lower <= y[2000:]) & (y[2000:] <= upper)) < 0.94
+        quiet = x[2000:, 1] < 0.2
+        assert (upper - lower)[quiet].mean() < 0.4 * (upper - lower)[~quiet].mean()
+        again = ConformalRegressor.from_bytes(fitted.to_bytes())
+        assert again.adaptive is True
+        np.testing.assert_array_equal(again.predict_interval(x[:5]), fitted.predict_interval(x[:5]))
+
+    def test_needs_an_estimator_that_can_be_told(self):
+        with pytest.raises(ValueError, match="adaptive=True needs a BoostingRegressor; got LinearRegression"):
+            ConformalRegressor(LinearRegression(), adaptive=True).fit(np.arange(20.0)[:, None], np.arange(20.0))

@@ -60,7 +60,7 @@ class Explanation:
         try:
             import shap
         except ImportError as error:
-            raise ImportError(f"to_shap needs shap: pip install sapwood[shap] ({error})") from None
+            raise ImportError(f"to_shap needs shap: pip install shap ({error})") from None
         data, shown = _plain_rows(self.data)
         return shap.Explanation(self.values, self.base_values, data, display_data=shown, feature_names=self.feature_names)
 

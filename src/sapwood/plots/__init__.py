@@ -1,4 +1,4 @@
-"""Plots of models with matplotlib (`pip install sapwood[plot]`). Each function draws on `ax`, or on new axes, and returns the axes."""
+"""Plots of models with matplotlib (extra `plot`). Each function draws on `ax`, or on new axes, and returns the axes."""
 
 from sapwood.plots.calibration import plot_calibration
 from sapwood.plots.dependence import plot_dependence

@@ -16,7 +16,7 @@ def need_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise ImportError("plots need matplotlib: pip install sapwood[plot]") from None
+        raise ImportError("plots need matplotlib: pip install matplotlib") from None
 
 
 def make_axes(ax: Any, width: float = 6.4, height: float = 4.4, *, whole: bool = False) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin, is_regressor
@@ -26,6 +26,9 @@ class ConformalRegressor(RegressorMixin, BaseConformal, in_files=True):
     Parameters
     ----------
     {PARAMETERS}
+    adaptive : bool, default=False
+        Whether to train quantiles for both ends of the interval, so that its width depends on the features (conformalized quantile
+        regression). A Sapwood regressor gets `loss="quantile"` and both quantiles in one model.
 
     Attributes
     ----------
@@ -43,6 +46,29 @@ class ConformalRegressor(RegressorMixin, BaseConformal, in_files=True):
     >>> intervals.shape
     (142, 2)
     """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {**BaseConformal._parameter_constraints, "adaptive": ["boolean"]}
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        method: str = "split",
+        confidence_level: float = 0.9,
+        adaptive: bool = False,
+        calibration_size: float | int = 0.25,
+        cv: Any = 5,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            estimator,
+            method=method,
+            confidence_level=confidence_level,
+            calibration_size=calibration_size,
+            cv=cv,
+            random_state=random_state,
+        )
+        self.adaptive = adaptive
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the midpoint of the predictions of each fold, averaged over folds, (n_rows,) float64."""
@@ -74,11 +100,16 @@ class ConformalRegressor(RegressorMixin, BaseConformal, in_files=True):
         return np.column_stack([predicted.min(axis=1), predicted.max(axis=1)])
 
     def _train(self, sample: Sample) -> list[Any]:
-        estimator = self._clone()
+        estimator, outside = self._clone(), (1 - self.confidence_level) / 2
+        if self.adaptive:
+            if not isinstance(estimator, BoostingRegressor):
+                raise ValueError(
+                    f"adaptive=True needs a BoostingRegressor; got {type(estimator).__name__}: give an estimator of quantiles instead"
+                )
+            return [sample.fit(estimator.set_params(loss="quantile", quantile=[outside, 1 - outside]))]
         params = estimator.get_params() if hasattr(estimator, "get_params") else {}
         if params.get("loss") != "quantile" or "quantile" not in params or isinstance(params["quantile"], (list, tuple, np.ndarray)):
             return [sample.fit(estimator)]
-        outside = (1 - self.confidence_level) / 2
         return [sample.fit(self._clone().set_params(quantile=quantile)) for quantile in (outside, 1 - outside)]
 
     def _score(self, estimators: list[Any], held: Sample) -> np.ndarray:

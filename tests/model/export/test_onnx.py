@@ -56,5 +56,5 @@ def test_it_is_written(tmp_path):
 
 def test_without_the_library(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "onnx", None)
-    with pytest.raises(ImportError, match=r"format='onnx' needs onnx: pip install sapwood\[onnx\]"):
+    with pytest.raises(ImportError, match=r"format='onnx' needs onnx: pip install onnx"):
         kinds.fitted("squares").export("onnx")

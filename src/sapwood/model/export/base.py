@@ -84,5 +84,5 @@ class Exporter(ABC):
         try:
             return importlib.import_module(module)
         except ImportError as error:
-            extra = f"pip install sapwood[{self.name}]"
+            extra = f"pip install {self.name}"
             raise ImportError(f"format={self.name!r} needs {module.partition('.')[0]}: {extra} ({error})") from None
