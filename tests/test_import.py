@@ -1,7 +1,9 @@
 """What `import sapwood` takes with it."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -20,3 +22,11 @@ def test_every_public_name_is_there():
         assert getattr(sapwood, name) is not None
     with pytest.raises(AttributeError, match="'nonsense'"):
         sapwood.nonsense  # noqa: B018
+
+
+def test_private_modules_of_scikit_learn_are_imported_in_one_place():
+    """scikit-learn has no public module for constraints of parameters; for all else there is a public way."""
+    package = Path(sapwood.__file__).parent
+    private = re.compile(r"from sklearn(\.\w+)*(\._\w+)(\.\w+)* import|from sklearn[\w.]* import .*\b_\w+|import sklearn[\w.]*\._")
+    found = {str(path.relative_to(package)) for path in package.rglob("*.py") if private.search(path.read_text(encoding="utf-8"))}
+    assert found == {"params/constraints.py"}

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood.data.reading import Source, plain_array, read_table
@@ -30,6 +29,7 @@ from sapwood.estimators.tasks import Task
 from sapwood.estimators.warm_start import warm_start_of_fit, warm_start_of_partial_fit, warm_start_of_refit
 from sapwood.model import Model
 from sapwood.params.arguments import INTRODUCTIONS
+from sapwood.params.constraints import validate_parameter_constraints
 from sapwood.params.names import check_names, with_checked_arguments
 from sapwood.params.presets import ResolvedParams
 from sapwood.params.signatures import CommonParameters, FitArguments

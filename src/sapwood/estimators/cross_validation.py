@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import GroupKFold, check_cv
-from sklearn.utils import _safe_indexing
 
 from sapwood.callbacks import Callback, Round
+from sapwood.data.selection import take_rows
 from sapwood.estimators.base import BaseBoosting
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class _Fold:
         self, estimator: BaseBoosting, data: dict[str, Any], train_rows: np.ndarray, test_rows: np.ndarray, metrics: Any, train: bool
     ) -> None:
         self.estimator = clone(estimator).set_params(early_stopping=False)
-        self.train_set, self.test_set = ({name: _safe_indexing(a, rows) for name, a in data.items()} for rows in (train_rows, test_rows))
+        self.train_set, self.test_set = ({name: take_rows(a, rows) for name, a in data.items()} for rows in (train_rows, test_rows))
         self.metrics, self.train = metrics, train
         self.sign = 0.0
 

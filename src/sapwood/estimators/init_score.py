@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_array, check_is_fitted, has_fit_parameter
 
 from sapwood.data.checks import check_finite, refuse_mask
 from sapwood.data.reading import Source, read_table
+from sapwood.data.selection import take_rows
 from sapwood.estimators.saving import SavedEstimator
 from sapwood.losses.base import EPSILON, Loss
 from sapwood.model import Model
@@ -89,7 +89,7 @@ def fitted_init(init: Any, X: Any, y: Any, weight: np.ndarray | None, rows: np.n
         weights = {} if weight is None else {"sample_weight": weight if rows is None else weight[rows]}
         if weights and not has_fit_parameter(init, "sample_weight"):
             raise ValueError(f"init={init!r} does not accept sample_weight: fit it first, or leave the weights out") from None
-        X_train, y_train = (X, y) if rows is None else (_safe_indexing(X, rows), _safe_indexing(y, rows))
+        X_train, y_train = (X, y) if rows is None else (take_rows(X, rows), take_rows(y, rows))
         return clone(init).fit(X_train, y_train, **weights)
     return init
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
-from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood.data.container import DAMAGE
@@ -18,6 +17,7 @@ from sapwood.estimators.values import NotData, Unsaved, describe, from_data, to_
 from sapwood.losses.registry import REGISTERED, is_valid_name
 from sapwood.model import Model, ModelFormatError, disk, file
 from sapwood.params import resolve
+from sapwood.params.constraints import validate_parameter_constraints
 from sapwood.params.presets import Choice, ResolvedParams
 from sapwood.params.table import Parameter, changed, constraints, is_stored
 

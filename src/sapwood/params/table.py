@@ -13,7 +13,6 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 
 from sapwood.encoding import ENCODERS
 from sapwood.encoding.calendar import PARTS
@@ -23,6 +22,7 @@ from sapwood.losses.ranking import RANK_METRICS
 from sapwood.losses.registry import REGISTERED
 from sapwood.model import Model
 from sapwood.params.columns import FeatureSpec
+from sapwood.params.constraints import HasMethods, Interval, RealNotInt, StrOptions
 from sapwood.sampling.rows import SAMPLINGS
 from sapwood.training.line_search import STEPS
 from sapwood.training.modes import BOOSTING

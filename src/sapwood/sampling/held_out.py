@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from sklearn.utils.extmath import _approximate_mode
 
 from sapwood.data.row_range import RowRange
 from sapwood.runtime.execution import SERIAL, Execution
@@ -64,7 +63,22 @@ def _by_class(
         raise ValueError(f"{n_held} of {n} would be held out, but both parts must have a row of each of the {len(present)} classes")
     order = np.argsort(codes.astype(np.uint16 if n_classes <= 1 << 16 else np.int64), kind="stable")  # small integers are sorted faster
     places = np.split(order, np.cumsum(here)[:-1])
-    n_train = _approximate_mode(totals[present], n - n_held, random)
-    n_own = _approximate_mode(totals[present] - n_train, n_held, random)
+    n_train = _apportion(totals[present], n - n_held, random)
+    n_own = _apportion(totals[present] - n_train, n_held, random)
     for k, to_train, to_hold in zip(present, n_train, n_own, strict=True):
         yield places[k], RowRange(int(here[k]), int(first[k]), int(totals[k])), to_train, to_hold
+
+
+def _apportion(counts: np.ndarray, n: int, random: np.random.RandomState) -> np.ndarray:
+    """Divide n in proportion to counts, by the largest remainders; ties are drawn. The draws are those of scikit-learn's splitters."""
+    exact = counts / counts.sum() * n
+    parts = np.floor(exact)
+    remainder, missing = exact - parts, int(n - parts.sum())
+    for value in np.unique(remainder)[::-1]:
+        if missing <= 0:
+            break
+        (tied,) = np.nonzero(remainder == value)
+        drawn = random.choice(tied, size=min(len(tied), missing), replace=False)
+        parts[drawn] += 1
+        missing -= len(drawn)
+    return parts.astype(np.int64)

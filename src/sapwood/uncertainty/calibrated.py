@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood.data.checks import check_labels
@@ -17,6 +16,7 @@ from sapwood.estimators import BoostingClassifier
 from sapwood.estimators.base import BaseBoosting
 from sapwood.estimators.fit_data import AUTO_EARLY_STOPPING_ROWS
 from sapwood.estimators.values import array_to_data
+from sapwood.params.constraints import HasMethods, Interval, RealNotInt, StrOptions
 from sapwood.uncertainty.calibrators import CALIBRATORS, Calibrator
 from sapwood.uncertainty.rows import Sample, draw_seed, hold_out, last_split, note_columns
 from sapwood.uncertainty.saving import SavedWrapper, read_classes

@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import ClassifierMixin, is_classifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood.data.checks import check_labels, check_weights
 from sapwood.estimators import BoostingClassifier
 from sapwood.estimators.values import array_to_data
+from sapwood.params.constraints import StrOptions
 from sapwood.uncertainty.conformal import PARAMETERS, BaseConformal
 from sapwood.uncertainty.rows import Sample, count_rows
 from sapwood.uncertainty.saving import read_classes

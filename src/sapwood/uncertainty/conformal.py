@@ -11,9 +11,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from sapwood.params.constraints import HasMethods, Interval, RealNotInt, StrOptions
 from sapwood.uncertainty.rows import Sample, draw_seed, folds, hold_out, last_split, note_columns
 from sapwood.uncertainty.saving import SavedWrapper
 from sapwood.uncertainty.scores import Scores

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
-from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.validation import _num_samples
+from sklearn.utils import check_random_state
 
+from sapwood.data import selection
 from sapwood.data.checks import check_weights
 from sapwood.data.frames import open_frame
 from sapwood.data.rows import as_dicts
+from sapwood.data.selection import take_rows
 from sapwood.data.sparse_formats import check_sparse
 from sapwood.sampling import held_out
 
@@ -63,9 +64,7 @@ class Sample:
 
     def take(self, rows: np.ndarray) -> Sample:
         """Return some of the rows, as a table of the same type."""
-        frame = open_frame(self.X)
-        X = _safe_indexing(self.X, rows) if frame is None else frame[rows].to_native()
-        return Sample(X, self.y[rows], None if self.weight is None else self.weight[rows])
+        return Sample(take_rows(self.X, rows), self.y[rows], None if self.weight is None else self.weight[rows])
 
     def fit(self, estimator: Any, **more: Any) -> Any:
         weights = {} if self.weight is None else {"sample_weight": self.weight}
@@ -79,8 +78,7 @@ class Sample:
 def count_rows(X: Any) -> int:
     if (rows := as_dicts(X)) is not None:
         return len(rows)
-    frame = open_frame(X)
-    return _num_samples(X) if frame is None else frame.shape[0]
+    return selection.count_rows(X)
 
 
 def draw_seed(random_state: Any) -> int:

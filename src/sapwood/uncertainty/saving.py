@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.frozen import FrozenEstimator
-from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood.data.container import DAMAGE
 from sapwood.estimators.saving import CLASSES, MAX_DEPTH, SavedEstimator, read_parts, read_unfitted, unfitted_data
 from sapwood.estimators.values import NotData, Unsaved, array_from_data, describe, from_data, to_data
 from sapwood.model import Model, ModelFormatError, disk, file
+from sapwood.params.constraints import validate_parameter_constraints
 
 FROZEN = {"estimator": "frozen"}  # value of the parameter `estimator`: the first wrapped estimator, frozen
 WRAPPERS: dict[str, type[SavedWrapper]] = {}
