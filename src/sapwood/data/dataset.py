@@ -27,6 +27,7 @@ class Dataset:
     queries : queries of a ranking task
     rows : selected rows, ascending; None for all
     offset : (n_rows, n_outputs) initial raw predictions of all rows of the table
+    not_empty : rows with a weight and a target, ascending; None for all
     """
 
     table: Table
@@ -35,6 +36,7 @@ class Dataset:
     queries: Queries | None = None
     rows: np.ndarray | None = None
     offset: np.ndarray | None = None
+    not_empty: np.ndarray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -50,6 +52,17 @@ class Dataset:
         """Return the values of the selected rows."""
         return values if self.rows is None else values[self.rows]
 
+    @property
+    def ids(self) -> np.ndarray | None:
+        """Ids of the selected rows, ascending: rows that are not empty are numbered, selected or not. None for 0, 1, 2, ..."""
+        if self.rows is None or self.not_empty is None:
+            return self.rows
+        return np.searchsorted(self.not_empty, self.rows)
+
+    def first_id(self, execution: Execution) -> int:
+        """Return the id of the first row of this partition that is not empty."""
+        return execution.first_row(self.table.n_rows if self.not_empty is None else len(self.not_empty))
+
     def without_empty(self, execution: Execution = SERIAL) -> Dataset:
         """Return the data set without rows of weight 0 and rows without a target."""
         data = self
@@ -60,7 +73,7 @@ class Dataset:
             data = replace(data, rows=data.take(np.arange(self.table.n_rows))[~missing])
             if execution.total(data.n_rows) == 0:
                 raise ValueError("all targets in y are missing")
-        return data
+        return replace(data, not_empty=data.rows)
 
     def fingerprint(self, known: Table | None = None, execution: Execution = SERIAL) -> Fingerprint:
         """Return hashes of the columns and arrays. If the table is `known`, it is not hashed again."""

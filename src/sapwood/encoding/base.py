@@ -51,7 +51,7 @@ class EncodingTargets:
     ----------
     targets : (n_targets, n_rows) float64; values that are not finite are replaced by the mean of the others
     weight : (n_rows,) float64, or None
-    ids : (n_rows,) row ids in the table, ascending; None for 0, 1, 2, ...
+    ids : (n_rows,) row ids, ascending; None for 0, 1, 2, ...
     seed : random seed of the permutations
     execution : threads and partitions; called by all partitions at the same time
     first_id : id of the first row of this partition

@@ -107,8 +107,12 @@ class Classification(Task[ClassifierSignatures]):
         if self.parameters.class_weight is None:
             return weight
         assert isinstance(targets, ClassLabels)
-        own = RowRange.of(len(y), execution)
-        by_class = targets.row_weights(self.parameters.class_weight, execution.gather(y))[own.first : own.first + own.n_rows]
+        class_weight = self.parameters.class_weight
+        counted = np.ones(len(y), dtype=bool)
+        if isinstance(class_weight, str) and weight is not None:
+            counted = weight > 0  # rows of weight 0 do not change the balance
+        own, by_class = RowRange.of(int(np.count_nonzero(counted)), execution), np.zeros(len(y))
+        by_class[counted] = targets.row_weights(class_weight, execution.gather(y[counted]))[own.own]
         return by_class if weight is None else weight * by_class
 
 

@@ -71,7 +71,7 @@ class EncodingPlan:
         plan = ColumnEncoders({column: list(of) for column, of in self.encoders.items()}, list(self.combinations))
         n_levels = {column: len(schema.kind(column).levels) for column in schema.categories}
         described = loss.encoding_targets(data.take(data.y), execution)
-        targets = EncodingTargets(described, data.weights, data.rows, seed, execution, execution.first_row(table.n_rows))
+        targets = EncodingTargets(described, data.weights, data.ids, seed, execution, data.first_id(execution))
         return plan.fit(table, n_levels, targets, data.rows)
 
     def _calendar_parts(self, data: Dataset, previous: Model | None, execution: Execution) -> Iterator[CalendarPart]:
