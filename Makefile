@@ -46,6 +46,10 @@ fuzz: .venv/dev  ## 10,000 mutations of model files (ARGS="--n 100000" for more)
 hostile: .venv/dev  ## a checklist of hostile input, faults and misuse, with what is slow (tests/hostile)
 	@$(BIN)/python -m pytest --slow tests/hostile $$($(BIN)/python -m tests.hostile)
 
+mutants: .venv/mutants build/mutants/installed  ## remove guards of readers and bindings one by one: tests must fail (ARGS="--guards 20" for a sample)
+	@$(BIN)/python tools/mutants.py python $(ARGS)
+	@build/mutants/bin/python tools/mutants.py kernels $(ARGS)
+
 kill: .venv/dev  ## kill -9 at 200 random moments while a file is saved, and at 20 of a training that goes on each time
 	@SAPWOOD_KILLS=200 $(BIN)/python -m pytest tests/model/test_kill.py tests/training/test_checkpoint.py -k kill
 
@@ -88,6 +92,10 @@ build/modules: FORCE
 	@$(INSTALL) --no-build-isolation --editable '.[quality]'
 	@touch $@
 
+.venv/mutants: .venv/dev
+	@$(INSTALL) --no-build-isolation --editable '.[mutants]'
+	@touch $@
+
 .venv/fuzzer: .venv/dev
 	@$(INSTALL) --no-build-isolation --editable '.[fuzz]'
 	@touch $@
@@ -99,4 +107,12 @@ build/asan/installed: .venv/dev $(wildcard src/sapwood/*.py src/sapwood/*/*.py s
 		> "$$(build/asan/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/borrowed.pth"
 	@PATH="$(CURDIR)/$(BIN):$$PATH" build/asan/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
 		--force-reinstall -C cmake.define.SAPWOOD_SANITIZE=ON -C install.strip=false -C build-dir=build/asan/cmake .
+	@touch $@
+
+build/mutants/installed: .venv/dev $(KERNELS) $(wildcard src/sapwood/*.py src/sapwood/*/*.py src/sapwood/*/*/*.py)
+	@test -x build/mutants/bin/python || $(PYTHON) -m venv build/mutants
+	@$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
+		> "$$(build/mutants/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/borrowed.pth"
+	@PATH="$(CURDIR)/$(BIN):$$PATH" build/mutants/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+		--force-reinstall -C cmake.define.SAPWOOD_MUTANTS=ON -C build-dir=build/mutants/cmake .
 	@touch $@

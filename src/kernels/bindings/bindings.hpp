@@ -18,6 +18,7 @@
 #include "bins/binning.hpp"
 #include "bins/layout.hpp"
 #include "bins/sparse.hpp"
+#include "core/guard.hpp"
 #include "core/pool.hpp"
 #include "loss/gradients.hpp"
 #include "predict/scoring.hpp"
@@ -40,9 +41,15 @@ using AnyTable = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
 using Bytes = nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Weight = std::optional<In<double>>;
 
+#ifdef SAPWOOD_MUTANTS
+inline void require(bool ok, const char* what, std::source_location where = std::source_location::current()) {
+  if (!ok && !is_removed(where)) throw std::invalid_argument(what);
+}
+#else
 inline void require(bool ok, const char* what) {
   if (!ok) throw std::invalid_argument(what);
 }
+#endif
 
 // A NumPy array that owns the values: give them away with std::move, or it is a copy that it owns.
 template <class T>

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <vector>
 
+#include "core/guard.hpp"
+
 namespace sapwood {
 
 // A hash of bytes: eight lanes of 64-bit words, see docs/format.md. A change within one word always shows.
@@ -58,41 +60,41 @@ bool holds_for_all(const T* x, int64_t n, F&& f) {
 inline const char* find_fault(const StoredNodes& nodes) {
   const int64_t n_nodes = nodes.begin[nodes.n_trees];
   auto is_number = [](double x) { return x == x; };
-  if (!holds_for_all(nodes.threshold, n_nodes, is_number)) return "a threshold is not a number";
-  if (!holds_for_all(nodes.gain, n_nodes, is_number)) return "a gain is not a number";
-  if (!holds_for_all(nodes.count, n_nodes, [](int64_t x) { return x >= 0 && x <= kMaxCount; })) return "a count is out of range";
-  if (!holds_for_all(nodes.missing_left, n_nodes, [](uint8_t x) { return x <= 1; })) return "missing_left is neither 0 nor 1";
-  if (!holds_for_all(nodes.bin, n_nodes, [](int32_t x) { return x >= 0; })) return "a bin is out of range";
+  if (!holds_for_all(nodes.threshold, n_nodes, is_number)) return fault("a threshold is not a number");
+  if (!holds_for_all(nodes.gain, n_nodes, is_number)) return fault("a gain is not a number");
+  if (!holds_for_all(nodes.count, n_nodes, [](int64_t x) { return x >= 0 && x <= kMaxCount; })) return fault("a count is out of range");
+  if (!holds_for_all(nodes.missing_left, n_nodes, [](uint8_t x) { return x <= 1; })) return fault("missing_left is neither 0 nor 1");
+  if (!holds_for_all(nodes.bin, n_nodes, [](int32_t x) { return x >= 0; })) return fault("a bin is out of range");
   int64_t set = 0;
   std::vector<uint8_t> parents;
   for (int64_t t = 0; t < nodes.n_trees; ++t) {
     const int64_t first = nodes.begin[t], n = nodes.begin[t + 1] - first;
-    if (n <= 0) return "a tree has no nodes";
+    if (n <= 0) return fault("a tree has no nodes");
     parents.assign(size_t(n), 0);
     for (int64_t i = 0; i < n; ++i) {
       const int64_t at = first + i;
       const int32_t f = nodes.feature[at];
-      if (f < -1 || f >= nodes.n_features) return "a feature is out of range";
+      if (f < -1 || f >= nodes.n_features) return fault("a feature is out of range");
       if (f < 0) continue;
       const int64_t left = nodes.left[at], right = nodes.right[at];
-      if (left <= i || left >= n) return "a left child is out of range";
-      if (right <= i || right >= n) return "a right child is out of range";
-      if (parents[left]++ || parents[right]++) return "a node has no parent, or two";
+      if (left <= i || left >= n) return fault("a left child is out of range");
+      if (right <= i || right >= n) return fault("a right child is out of range");
+      if (parents[left]++ || parents[right]++) return fault("a node has no parent, or two");
     }
     for (int64_t i = 1; i < n; ++i) {
-      if (!parents[i]) return "a node has no parent, or two";
+      if (!parents[i]) return fault("a node has no parent, or two");
     }
     for (int64_t at = first; at < first + n; ++at) {
       const int32_t f = nodes.feature[at];
       if (f < 0) continue;
       if (nodes.kinds[f] != 0) {
-        if (nodes.bin[at] != set++) return "a set of levels is missing, or one too many";
+        if (nodes.bin[at] != set++) return fault("a set of levels is missing, or one too many");
       } else if (nodes.bin[at] > nodes.cuts_begin[f + 1] - nodes.cuts_begin[f]) {
-        return "a bin is out of range";
+        return fault("a bin is out of range");
       }
     }
   }
-  return set == nodes.n_sets ? nullptr : "a set of levels is missing, or one too many";
+  return set == nodes.n_sets ? nullptr : fault("a set of levels is missing, or one too many");
 }
 
 }  // namespace sapwood
