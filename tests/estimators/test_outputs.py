@@ -237,7 +237,7 @@ class TestSeveralTargets:
         "y, match",
         [
             (np.where(Y > 200, np.inf, Y), "infinity.*row .*column 1"),
-            (np.full((600, 2), np.nan), "all are missing"),
+            (np.full((600, 2), np.nan), "all targets in y are missing"),
             (np.column_stack([Y[:, 0], np.full(600, np.nan)]), "no target in column 1"),
             (Y[:-1], "inconsistent numbers of samples"),
             (Y[:, :, None], "must be numeric|dim"),

@@ -146,7 +146,7 @@ def test_early_exit_of_labels_waits_for_all_of_them():
 def test_a_margin_must_be_above_zero(margin):
     X, y = numbers()
     fitted = BoostingClassifier(max_iter=2).fit(X, y > 0)
-    with pytest.raises(ValueError, match="early_exit must be a number above 0"):
+    with pytest.raises(ValueError, match="early_exit must be a number > 0"):
         fitted.predict(X, early_exit=margin)
     with pytest.raises(ValueError, match="early_exit cannot be combined with offset"):
         fitted.predict(X, early_exit=1.0, offset=np.zeros(N_ROWS))
