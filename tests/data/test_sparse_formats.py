@@ -58,6 +58,7 @@ COMPRESSED = {
     "indices of floats": (replace("indices", lambda own: own.astype(float)), "`indices` must hold whole numbers, not float64"),
     "pointers of floats": (replace("indptr", lambda own: own.astype(float)), "`indptr` must hold whole numbers, not float64"),
     "two-dimensional indices": (replace("indices", lambda own: own[None]), "`indices` must be an array with 1 axes"),
+    "objects": (replace("data", lambda own: own.astype(object)), "`data` must hold numbers, not objects"),
     "no array": (replace("indptr", lambda own: None), "`indptr` must be an array"),
     "short pointers": (replace("indptr", lambda own: own[:-1]), r"`indptr` has \d+ entries, and must have \d+"),
     "long pointers": (replace("indptr", lambda own: np.append(own, own[-1])), r"`indptr` has \d+ entries, and must have \d+"),
@@ -100,6 +101,7 @@ DAMAGES = {
         "long data": (lambda X: X.data[3].extend([1.0] * 1000), "row 3 must have two lists of the same length"),
         "short data": (lambda X: X.data[3].pop(), "row 3 must have two lists of the same length"),
         "no lists": (replace("rows", lambda own: np.array([None] * N_ROWS)), "row 0 must have two lists"),
+        "fraction": (lambda X: X.rows[3].__setitem__(0, 0.5), "the columns of row 3 must be whole numbers"),
         "too many rows": (replace("rows", lambda own: np.append(own, own)), "there are 120 and 60 lists for 60 rows"),
         "text": (lambda X: X.rows[3].__setitem__(0, "x"), ""),
         "a value of text": (lambda X: X.data[3].__setitem__(0, "x"), ""),
@@ -107,7 +109,10 @@ DAMAGES = {
     "dok": {
         "huge key": (lambda X: X._dict.__setitem__((HUGE, 0), 1.0), ""),
         "negative key": (lambda X: X._dict.__setitem__((-1, 0), 1.0), ""),
-        "text": (lambda X: X._dict.__setitem__(("x", 0), 1.0), ""),
+        "text": (lambda X: X._dict.__setitem__(("x", 0), 1.0), r"the key \('x', 0\) must be 2 whole numbers"),
+        "fraction": (lambda X: X._dict.__setitem__((0.5, 0), 1.0), "must be 2 whole numbers"),
+        "three numbers": (lambda X: X._dict.__setitem__((0, 0, 0), 1.0), "must be 2 whole numbers"),
+        "no pair": (lambda X: X._dict.__setitem__(5, 1.0), "must be 2 whole numbers"),
     },
 }
 CASES = [
