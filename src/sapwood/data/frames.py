@@ -130,7 +130,7 @@ def _microseconds(times: np.ndarray) -> np.ndarray:
     """Datetimes or timedeltas as float64 microseconds, NaT as NaN. Whole microseconds are exact within 285 years of 1970."""
     if np.datetime_data(times.dtype) == ("ns", 1):
         whole, rest = np.divmod(times.view(np.int64), 1000)
-        out = whole + rest / 1000
+        out: np.ndarray = whole + rest / 1000
     else:
         unit, step = np.datetime_data(times.dtype)
         size, counts = SECONDS.get(unit, 0) * step * 1e6, times.view(np.int64)
