@@ -5,9 +5,12 @@ BIN := .venv/bin
 BUILD_TOOLS := 'scikit-build-core>=0.11' 'nanobind>=2.9' 'cmake>=3.26' ninja
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 KERNELS := CMakeLists.txt pyproject.toml $(wildcard src/kernels/*.?pp src/kernels/*/*.?pp)
+EDGE_TESTS := tests/estimators/test_estimator_checks.py tests/uncertainty/test_estimator_checks.py tests/sampling/test_held_out.py
+OLDEST := numpy==1.26.* scipy==1.11.* scikit-learn==1.6.* narwhals==2.0.* 'pandas<3'
+NEWEST := --upgrade numpy scipy scikit-learn narwhals pandas
 ASAN_TESTS := tests/kernels tests/trees tests/losses tests/model tests/data tests/encoding
 
-.PHONY: help demo test lint types stubs unit bench quality fuzz fuzzer hostile mutants kill asan format clean FORCE
+.PHONY: help demo test lint types stubs unit bench quality fuzz fuzzer hostile mutants kill asan format clean edges FORCE
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -62,6 +65,12 @@ asan: build/asan/installed  ## the kernels' tests under the address and undefine
 		ASAN_OPTIONS=detect_leaks=0:halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONMALLOC=malloc \
 		build/asan/bin/python -m pytest -p no:cacheprovider -n 2 $(ASAN_TESTS)
 
+edges: build/edges/oldest/installed build/edges/newest/installed  ## estimator checks with the oldest and newest dependencies (PYTHON=python3.13 for another Python)
+	@for edge in oldest newest; do \
+		echo "$$edge:" && build/edges/$$edge/bin/python -m pip list --format=freeze | grep -E '^(numpy|scipy|scikit-learn|narwhals)==' && \
+		build/edges/$$edge/bin/python -m pytest -q -W default -p no:cacheprovider $(EDGE_TESTS) || exit 1; \
+	done
+
 format: .venv/dev  ## format the source
 	@$(BIN)/python tools/generate_signatures.py && $(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/clang-format -i src/kernels/*.?pp src/kernels/*/*.?pp
 
@@ -115,4 +124,12 @@ build/mutants/installed: .venv/dev $(KERNELS) $(wildcard src/sapwood/*.py src/sa
 		> "$$(build/mutants/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/borrowed.pth"
 	@PATH="$(CURDIR)/$(BIN):$$PATH" build/mutants/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
 		--force-reinstall -C cmake.define.SAPWOOD_MUTANTS=ON -C build-dir=build/mutants/cmake .
+	@touch $@
+
+# Environments of their own, with the oldest and the newest versions of what pyproject.toml names.
+build/edges/%/installed: $(KERNELS) $(wildcard src/sapwood/*.py src/sapwood/*/*.py src/sapwood/*/*/*.py)
+	@test -x build/edges/$*/bin/python || $(PYTHON) -m venv build/edges/$*
+	@build/edges/$*/bin/python -m pip install --quiet --disable-pip-version-check $(if $(filter oldest,$*),$(OLDEST),$(NEWEST)) pytest hypothesis polars pyarrow $(BUILD_TOOLS)
+	@PATH="$(CURDIR)/build/edges/$*/bin:$$PATH" build/edges/$*/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+		--force-reinstall -C build-dir=build/edges/$*/cmake .
 	@touch $@

@@ -118,3 +118,10 @@ def test_moments_beyond_microseconds_stay_apart(unit, size, parameters):
     fitted = BoostingRegressor(max_iter=3, min_samples_leaf=2, **parameters).fit(moments[:, None], target)
     assert len(set(fitted.predict(moments[:3, None]))) == 3
     assert " s to " in str(fitted.describe_features(moments[:, None]))
+
+
+def test_moments_of_another_byte_order():
+    moments = np.arange(N).astype("M8[D]")
+    fitted = BoostingRegressor(max_iter=2, min_samples_leaf=2).fit(moments[:, None], Y)
+    swapped = fitted.predict(moments.astype(">M8[D]")[:, None])
+    np.testing.assert_array_equal(swapped, fitted.predict(moments[:, None]))

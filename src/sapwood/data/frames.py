@@ -133,9 +133,9 @@ def _microseconds(times: np.ndarray) -> np.ndarray:
         out: np.ndarray = whole + rest / 1000
     else:
         unit, step = np.datetime_data(times.dtype)
-        size, counts = SECONDS.get(unit, 0) * step * 1e6, times.view(np.int64)
+        size, counts = SECONDS.get(unit, 0) * step * 1e6, times.astype(np.int64)
         if size and len(counts) and max(counts.max(), -counts[~np.isnat(times)].min(initial=0)) * size >= 2.0**63:
-            out = counts * size  # int64 microseconds would overflow: beyond 292,000 years
+            out = counts.astype(np.float64) * float(size)  # int64 microseconds would overflow: beyond 292,000 years
         else:
             out = times.astype(f"{times.dtype.kind}8[us]").astype(np.int64).astype(np.float64)
     out[np.isnat(times)] = np.nan
