@@ -30,7 +30,7 @@ ELSEWHERE = {
     47: ["tests/estimators/test_concurrency.py"],
     48: ["tests/estimators/test_concurrency.py"],
     51: ["tests/estimators/test_saving.py", "tests/model/test_disk.py"],
-    52: ["tests/training/test_kill.py"],
+    52: ["tests/model/test_kill.py"],
     53: ["tests/training/test_checkpoint.py"],
     54: ["tests/training/test_checkpoint.py"],
     60: ["tests/model/test_mutations.py"],
