@@ -19,6 +19,7 @@ from sapwood.losses.multi_quantile import MultiQuantileLoss
 from sapwood.params.column_plan import ColumnPlan
 from sapwood.params.columns import Features
 from sapwood.params.plan import TreePlan, make_strategy
+from sapwood.params.presets import Shape, resolve_parameters
 from sapwood.runtime.execution import SERIAL, Execution
 from sapwood.training.boosting import BoostingDataset, TrainingPlan, train
 from sapwood.training.multi_output import SharedTrees
@@ -267,7 +268,8 @@ def test_threads_and_pages_leave_no_trace(n_threads, n_pages, missing):
 
     def fit(n_threads, n_pages):
         estimator = BoostingRegressor(max_leaf_nodes=15, n_jobs=n_threads)
-        parameters, loss = estimator._values(), MultiOutputLoss([REGRESSION["squared_error"]() for _ in range(2)])
+        parameters, _ = resolve_parameters(estimator._values(), Shape(40_000, 4, "regression"), continues=False)
+        loss = MultiOutputLoss([REGRESSION["squared_error"]() for _ in range(2)])
         binning = BoostingRegressor(max_iter=1, max_leaf_nodes=2, early_stopping=False, n_jobs=1).fit(x, x[:, 0]).model_.binning
         rows = BoostingDataset(cut(Pages.build(ArrayTable(x), binning, Execution(n_threads)), n_pages), y, None)
         trees = TreePlan.resolve(parameters, ColumnPlan.resolve(parameters, Features(4, None)), loss)

@@ -141,8 +141,13 @@ class SavedEstimator(ABC):
             "train_score": to_data(self.train_score_.tolist()),
             "validation_score": to_data(self.validation_score_.tolist()),
             "provenance": self.provenance_,
-            "resolved": {name: [to_data(value), self.resolved_params_.reasons[name]] for name, value in self.resolved_params_.items()},
+            **self._resolved_data(),
         }
+
+    def _resolved_data(self) -> dict[str, Any]:
+        """Return the values chosen for parameters that were 'auto', if there are any."""
+        chosen = self.resolved_params_
+        return {"resolved": {name: [to_data(value), chosen.reasons[name]] for name, value in chosen.items()}} if chosen else {}
 
     @abstractmethod
     def _store(self, result: FitResult) -> None:
