@@ -808,8 +808,9 @@ def test_an_unknown_kind_of_importance_is_told_the_known_ones():
 
 def test_verbose_prints_a_line_a_round(capfd):
     classifier(verbose=2, max_iter=4, early_stopping=True).fit(X, WORDS)
-    first, *rounds = capfd.readouterr().out.splitlines()
+    first, *rounds, last = capfd.readouterr().out.splitlines()
     assert first == "Fitting 3 tree(s) per round on 900 rows x 5 features"
+    assert last.startswith("finished 4 rounds")
     assert len(rounds) == 4
     for number, line in enumerate(rounds, 1):
         assert line.startswith(f"[{number}/4] ")
@@ -820,7 +821,7 @@ def test_verbose_prints_a_line_a_round(capfd):
 def test_verbose_says_no_scores_where_none_are_kept(capfd):
     regressor(verbose=2, max_iter=2).fit(X, Y)
     printed = capfd.readouterr().out
-    assert printed.count("\n") == 3
+    assert printed.count("\n") == 4
     assert "loss" not in printed
 
 
