@@ -142,6 +142,33 @@ def test_growth_and_sampling(grow_policy, parameters, n):
 
 
 @partitions
+@pytest.mark.parametrize("grow_policy", ["leafwise", "depthwise", "symmetric"])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"loss": "poisson"},
+        {"subsample": 0.4},
+        {"sampling": "mvs", "subsample": 0.5},
+        {"sampling": "goss", "learning_rate": 1.0},
+        {"step": "line_search", "path_smooth": 3.0},
+        {"boosting": "dart", "max_iter": 8, "drop_rate": 0.5, "skip_drop": 0.0},
+        {"boosting": "forest", "subsample": 0.5},
+    ],
+    ids=lambda parameters: "-".join(parameters) or "plain",
+)
+def test_linear_leaves(grow_policy, parameters, n):
+    y = TARGETS["poisson"] if "loss" in parameters else NOISY
+    assert_the_same(regressor(leaf_model="linear", grow_policy=grow_policy, **parameters), n, X, y)
+
+
+@partitions
+def test_linear_leaves_of_classes(n):
+    estimator = classifier(leaf_model="linear", multi_strategy="one_output_per_tree")
+    assert_the_same(estimator, n, FRAME, CLASSES, sample_weight=WEIGHT)
+
+
+@partitions
 def test_stratified_sampling(n):
     assert_the_same(classifier(subsample=0.3, stratified=True), n, X[ORDER], CLASSES)
 

@@ -34,5 +34,6 @@ NB_MODULE(SAPWOOD_MODULE, m) {
   bind_rules(m);
   bind_growing(m);
   bind_scoring(m);
+  bind_linear_leaves(m);
   bind_file(m);
 }

@@ -59,6 +59,11 @@ def make(name):
             regressor(table[["when", "size"]], np.arange(160) // 5 % 7 + 0.0, datetime_features=PARTS, max_iter=12),
             table[["when", "size"]],
         ),
+        "linear": lambda: (regressor(x, y, leaf_model="linear", linear_l2=1.0, min_samples_leaf=20), x),
+        "linear classes": lambda: (
+            BoostingClassifier(**SMALL, leaf_model="linear", linear_l2=1.0, multi_strategy="one_output_per_tree").fit(table, three),
+            table,
+        ),
         "no splits": lambda: (regressor(x, y, min_samples_leaf=100), x),
     }
     return kinds[name]()
@@ -76,7 +81,7 @@ KINDS = [
     "two classes",
     "labels",
 ]
-KINDS += ["poisson", "ranking", "calendar", "no splits"]
+KINDS += ["poisson", "ranking", "calendar", "no splits", "linear", "linear classes"]
 
 
 def as_rows(x):

@@ -142,8 +142,19 @@ class BinaryModel:
             if shared:
                 raw = [value + a["value"][node * len(raw) + output] for output, value in enumerate(raw)]
             else:
-                raw[tree % len(raw)] += a["value"][node]
+                raw[tree % len(raw)] += a["value"][node] if self.about.get("leaves") != "linear" else self.linear(node, x)
         return raw
+
+    def linear(self, node, x):
+        a, first = self.arrays, sum(self.arrays["n_slopes"][:node])
+        total = a["value"][node]
+        for k in range(first, first + a["n_slopes"][node]):
+            i = a["slope_input"][k]
+            begin, end, value = a["input_begin"][i], a["input_begin"][i + 1], x[a["input_feature"][i]]
+            if value == value:
+                z = a["input_values"][begin + i + sum(cut < value for cut in a["input_cuts"][begin:end])]
+                total += a["slope"][k] * (min(max(z, a["slope_low"][k]), a["slope_high"][k]) - a["slope_center"][k])
+        return total
 
     def predict(self, row):
         return link(self.about["link"], self.raw(row))
@@ -175,6 +186,16 @@ class JsonModel:
                 return entry["value"]
         return about["lookup"]["other"]
 
+    def linear(self, leaf, row):
+        total = leaf["value"]
+        for own in leaf["slopes"]:
+            about = self.about["inputs"][own["input"]]
+            x = self.feature(about["feature"], row)
+            if x is not None:
+                z = about["values"][sum(plain(cut) < x for cut in about["cuts"])]
+                total += own["slope"] * (min(max(z, own["low"]), own["high"]) - own["center"])
+        return total
+
     def raw(self, row):
         raw = list(self.about["base_score"])
         for trees in self.about["rounds"][: self.about["n_rounds_used"]]:
@@ -191,6 +212,8 @@ class JsonModel:
                     node = tree["nodes"][node[way]]
                 if self.about["leaves_hold"] == "one value":
                     raw[output] += node["value"]
+                elif "slopes" in node:
+                    raw[output] += self.linear(node, row)
                 else:
                     raw = [a + b for a, b in zip(raw, node["value"], strict=True)]
         return raw

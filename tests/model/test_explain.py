@@ -16,9 +16,9 @@ def table():
     return x, whole @ np.arange(5) + 3 * whole[:, 0] * whole[:, 1]
 
 
-@pytest.fixture(scope="module")
-def two_trees(table):
-    return BoostingRegressor(max_iter=2, max_leaf_nodes=14, min_samples_leaf=5).fit(*table)
+@pytest.fixture(scope="module", params=["constant", "linear"])
+def two_trees(table, request):
+    return BoostingRegressor(max_iter=2, max_leaf_nodes=14, min_samples_leaf=5, leaf_model=request.param).fit(*table)
 
 
 class TestTwin:
@@ -55,6 +55,7 @@ WAYS = {
     "exact": {"tree_method": "exact"},
     "sampled": {"sampling": "goss"},
     "one leaf": {"min_samples_leaf": 400},
+    "linear": {"leaf_model": "linear", "multi_strategy": "one_output_per_tree"},
 }
 
 

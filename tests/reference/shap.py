@@ -5,6 +5,9 @@ from math import factorial
 
 import numpy as np
 
+from sapwood.trees.leaf_models import LinearLeaves
+from tests.reference.leaf_models import linear_added
+
 
 def expectation(tree, row, known, background=None):
     """Return the value of a tree for a row of which only some features are known.
@@ -12,10 +15,17 @@ def expectation(tree, row, known, background=None):
     At a split on an unknown feature both children are weighted by their training rows, or a background row decides.
     """
 
+    def of_leaf(node):
+        if not isinstance(tree.leaves, LinearLeaves):
+            return tree.leaves.value[node]
+        if background is None:
+            return linear_added(tree.leaves, node, row, known)[0]
+        return linear_added(tree.leaves, node, [row[f] if f in known else background[f] for f in range(len(row))])[0]
+
     def value(node):
         feature = tree.feature[node]
         if feature < 0:
-            return tree.leaves.value[node]
+            return of_leaf(node)
         left, right = tree.left[node], tree.right[node]
         if feature not in known and background is None:
             fractions = tree.count[[left, right]] / tree.count[[left, right]].sum()

@@ -182,6 +182,7 @@ void bind_pages(nb::module_& m);
 void bind_rules(nb::module_& m);
 void bind_growing(nb::module_& m);
 void bind_scoring(nb::module_& m);
+void bind_linear_leaves(nb::module_& m);
 void bind_file(nb::module_& m);
 
 }  // namespace sapwood

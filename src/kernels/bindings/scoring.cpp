@@ -1,5 +1,6 @@
 // Trained trees: prediction and explanation.
 #include "bindings/bindings.hpp"
+#include "bindings/leaf_arrays.hpp"
 #include "predict/shap.hpp"
 
 namespace sapwood {
@@ -71,18 +72,6 @@ struct OwnedTrees {
   }
 };
 
-// The parameters of leaves; the arrays live as long as it does. A leaf model with further parameters has further arrays here.
-struct OwnedLeaves {
-  Flat<double> value;
-
-  // For so many nodes and outputs.
-  LeafArrays arrays(int64_t n_nodes, int64_t n_outputs) const {
-    const bool vectors = int64_t(value.size()) != n_nodes;
-    require(!vectors || int64_t(value.size()) == n_nodes * n_outputs, "a node must have one value, or one for each output");
-    return {value.data(), vectors ? int(n_outputs) : 1};
-  }
-};
-
 // Walks one tree over a binned page and adds the leaf values, one or one for each output, to raw.
 void add_tree(const OwnedTrees& owned, const OwnedLeaves& leaves, nb::ndarray<double, nb::device::cpu> raw, int n_threads, In<uint8_t> page,
               int64_t n_rows, int width, int stride, In<int32_t> missing_bin, const ColumnLayout* given, std::optional<Lists> lists,
@@ -93,7 +82,9 @@ void add_tree(const OwnedTrees& owned, const OwnedLeaves& leaves, nb::ndarray<do
   const int64_t n_nodes = tree.n_nodes;
   require(tree.n_trees == 1, "there must be one tree");
   require(!kinds || int(kinds->size()) == n_features, "kinds must have one entry for each feature");
-  owned.check_features(n_features, [&](int32_t f) { return kinds && kinds->data()[f]; });
+  auto is_category = [&](int32_t f) { return kinds && kinds->data()[f]; };
+  owned.check_features(n_features, is_category);
+  leaves.check_features(n_features, is_category);
   const LeafArrays values = leaves.arrays(n_nodes, to.n_outputs);
   require(values.n_values == to.n_outputs, "a leaf must have a value for each output");
   const ColumnLayout plain = given ? ColumnLayout{} : plain_columns(missing_bin);
@@ -104,6 +95,9 @@ void add_tree(const OwnedTrees& owned, const OwnedLeaves& leaves, nb::ndarray<do
           "page and raw do not fit");
   require(columns.n_list_bins == 0 || lists, "row lists are not given");
   if (lists) check_lists(columns, *lists, n_rows);
+  const std::vector<CodeTable<double>> inputs = input_tables(values.linear, columns, missing_bin.data(), n_features);
+  const Slopes slopes = values.linear.n_slopes ? Slopes(values.linear, n_nodes) : Slopes();
+  const Page rows{page.data(), n_rows, 0, lists ? lists->first.data() : nullptr, lists ? lists->second.data() : nullptr};
   std::vector<Sides> sides(n_nodes);
   for (int64_t i = 0; i < n_nodes; ++i) {
     const int32_t f = tree.feature[i];
@@ -129,6 +123,14 @@ void add_tree(const OwnedTrees& owned, const OwnedLeaves& leaves, nb::ndarray<do
         i = goes_left ? tree.left[i] : tree.right[i];
       }
       const double* own = values.value + i * to.n_outputs;
+      if (!slopes.empty()) {
+        double value = *own;
+        for (const Slope *s = slopes.of(i), *last = slopes.end_of(i); s < last; ++s) {
+          value += s->part(inputs[s->input].read(rows, width, stride, row));
+        }
+        to.data[row] += value;
+        continue;
+      }
       for (int64_t k = 0; k < to.n_outputs; ++k) to.data[k * to.stride + row] += own[k];
     }
   });
@@ -149,7 +151,20 @@ void bind_scoring(nb::module_& m) {
           },
           nb::kw_only(), "begin"_a, "feature"_a, "threshold"_a, "bin"_a, "left"_a, "right"_a, "missing_left"_a, "sets"_a = nb::none());
   nb::class_<OwnedLeaves>(m, "LeafArrays", "Parameters of the leaves of trees, by node. The arrays must not change afterwards.")
-      .def("__init__", [](OwnedLeaves* self, Flat<double> value) { new (self) OwnedLeaves{value}; }, nb::kw_only(), "value"_a);
+      .def(
+          "__init__", [](OwnedLeaves* self, Flat<double> value) { new (self) OwnedLeaves{value}; }, nb::kw_only(), "value"_a)
+      .def(
+          "__init__",
+          [](OwnedLeaves* self, Flat<double> value, In<int32_t> n_slopes, In<int32_t> slope_input, In<double> slope,
+             In<double> slope_center, In<double> slope_low, In<double> slope_high, In<int32_t> input_feature, In<int64_t> input_begin,
+             In<double> input_cuts, In<double> input_values) {
+            OwnedSlopes slopes{n_slopes,   slope_input,   slope,       slope_center, slope_low,
+                               slope_high, input_feature, input_begin, input_cuts,   input_values};
+            slopes.check();
+            new (self) OwnedLeaves{value, std::move(slopes)};
+          },
+          nb::kw_only(), "value"_a, "n_slopes"_a, "slope_input"_a, "slope"_a, "slope_center"_a, "slope_low"_a, "slope_high"_a,
+          "input_feature"_a, "input_begin"_a, "input_cuts"_a, "input_values"_a);
   m.def("add_tree", &add_tree, nb::kw_only(), "tree"_a, "leaves"_a, "raw"_a, "n_threads"_a, "page"_a, "n_rows"_a, "width"_a, "stride"_a,
         "missing_bin"_a, "columns"_a = nb::none(), "lists"_a = nb::none(), "kinds"_a = nb::none(), release,
         "Add the leaf values of one tree to the raw scores of a page's rows.");
@@ -163,7 +178,9 @@ void bind_scoring(nb::module_& m) {
             for (int f = 0; n_levels && f < n_features; ++f) {
               require(n_levels->data()[f] >= 0 && n_levels->data()[f] <= 255, "a category has up to 255 levels");
             }
-            trees.check_features(n_features, [&](int32_t f) { return n_levels && n_levels->data()[f]; });
+            auto is_category = [&](int32_t f) { return n_levels && n_levels->data()[f]; };
+            trees.check_features(n_features, is_category);
+            leaves.check_features(n_features, is_category);
             const TreeArrays arrays = trees.arrays();
             new (self)
                 Scorer(arrays, leaves.arrays(arrays.n_nodes, n_outputs), n_features, n_outputs, n_levels ? n_levels->data() : nullptr);

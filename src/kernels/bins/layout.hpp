@@ -63,8 +63,10 @@ struct Sides {
   }
 };
 
-// The side of a row by its list.
-inline uint8_t side_listed(const FeatureStorage& storage, const Sides& sides, const uint32_t* list, const uint32_t* end) {
+inline constexpr uint32_t kNotListed = 0xffffffffu;
+
+// The stored bin of a feature in a row's list; kNotListed for its default bin.
+inline uint32_t find_listed(const FeatureStorage& storage, const uint32_t* list, const uint32_t* end) {
   const uint32_t first = uint32_t(storage.first);
   size_t n = size_t(end - list);
   while (n > 64) {
@@ -76,7 +78,13 @@ inline uint8_t side_listed(const FeatureStorage& storage, const Sides& sides, co
   uint32_t below = 0;  // counting all is faster than branching on each
   for (size_t k = 0; k < n; ++k) below += list[k] < first;
   list += below;
-  return list < end && *list - first < uint32_t(storage.n_stored) ? sides.left[*list - first] : sides.default_side;
+  return list < end && *list - first < uint32_t(storage.n_stored) ? *list - first : kNotListed;
+}
+
+// The side of a row by its list.
+inline uint8_t side_listed(const FeatureStorage& storage, const Sides& sides, const uint32_t* list, const uint32_t* end) {
+  const uint32_t stored = find_listed(storage, list, end);
+  return stored == kNotListed ? sides.default_side : sides.left[stored];
 }
 
 // Layout of features and columns in a page and in a histogram.

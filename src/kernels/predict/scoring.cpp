@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "bins/binning.hpp"
 #include "core/pool.hpp"
@@ -99,7 +100,13 @@ Scorer::Scorer(const TreeArrays& trees, const LeafArrays& leaves, int n_features
   const int64_t n_nodes = begin_.back();
   nodes_.resize(n_nodes);
   values_.assign(leaves.value, leaves.value + n_nodes * n_values_);
+  if (leaves.linear.n_slopes) slopes_ = Slopes(leaves.linear, n_nodes);
+  inputs_ = LinearInputs(leaves.linear);
   std::vector<std::vector<double>> cuts(n_features);
+  for (int i = 0; i < inputs_.size(); ++i) {
+    auto& c = cuts[inputs_.feature[i]];
+    c.insert(c.end(), inputs_.cuts.begin() + inputs_.begin[i], inputs_.cuts.begin() + inputs_.begin[i + 1]);
+  }
   for (int64_t i = 0; i < n_nodes; ++i) {
     const int f = trees.feature[i];
     nodes_[i] = {trees.threshold[i], f, trees.left[i], trees.right[i], -1, trees.missing_left[i]};
@@ -129,6 +136,7 @@ Scorer::Scorer(const TreeArrays& trees, const LeafArrays& leaves, int n_features
   }
   if (used_.size() > 65535) binned_ = false;
   if (!binned_) return;
+  tabulate_inputs();
 
   leaf_begin_.push_back(0);
   tree_plane_.push_back(0);
@@ -152,6 +160,7 @@ Scorer::Scorer(const TreeArrays& trees, const LeafArrays& leaves, int n_features
     const LeafNumbers numbers(n, [&](int i) { return std::pair(nodes[i].feature < 0 ? -1 : nodes[i].left, nodes[i].right); });
     const int64_t leaves_at = leaf_begin_.back();
     leaf_values_.resize((leaves_at + numbers.count[0]) * stride_);
+    if (!slopes_.empty()) leaf_nodes_.resize(leaves_at + numbers.count[0]);
     const bool walks = n_levels == 0 && numbers.count[0] > kManyLeaves;
     if (walks) add_steps(t, numbers);
     step_begin_.push_back(int64_t(step_list_.size()));
@@ -161,6 +170,7 @@ Scorer::Scorer(const TreeArrays& trees, const LeafArrays& leaves, int n_features
     for (int i = 0; i < n; ++i) {
       if (nodes[i].feature < 0) {
         std::copy_n(&values_[(begin_[t] + i) * n_values_], n_values_, &leaf_values_[(leaves_at + numbers.first[i]) * stride_]);
+        if (!slopes_.empty()) leaf_nodes_[leaves_at + numbers.first[i]] = begin_[t] + i;
       } else if (n_planes > 0) {
         Strike condition = strike(nodes[i]);
         numbers.visit_planes(nodes[i].left, [&](int plane, uint8_t leaves) {
@@ -175,6 +185,19 @@ Scorer::Scorer(const TreeArrays& trees, const LeafArrays& leaves, int n_features
       plane_begin_.push_back(int64_t(strike_list_.size()));
     }
     tree_plane_.push_back(tree_plane_.back() + n_planes);
+  }
+}
+
+// The values of inputs by the bins of a block.
+void Scorer::tabulate_inputs() {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  input_table_.assign(size_t(inputs_.size()) * 256, std::numeric_limits<double>::quiet_NaN());
+  for (int i = 0; i < inputs_.size(); ++i) {
+    const int used = index_of_[inputs_.feature[i]];
+    const int64_t first = cuts_begin_[used], n_cuts = cuts_begin_[used + 1] - first;
+    for (int64_t bin = 0; bin <= n_cuts; ++bin) {
+      input_table_[size_t(i) * 256 + bin] = inputs_.value(i, bin < n_cuts ? cuts_[first + bin] : kInfinity);
+    }
   }
 }
 
@@ -292,18 +315,26 @@ template <class Source>
 void Scorer::add_walking(const Source& source, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const {
   double few[256];
   const int64_t n_together = std::min<int64_t>(end - begin, kTogether), size = n_together * n_features_;
-  std::vector<double> many(size > 256 ? size : 0);
+  std::vector<double> many(size > 256 ? size : 0), inputs(size_t(n_together) * inputs_.size());
   double* rows = size > 256 ? many.data() : few;
   std::fill(rows, rows + size, empty(source));
   for (int64_t i = begin; i < end; i += n_together) {
     const int n = int(std::min(n_together, end - i));
     for (int r = 0; r < n; ++r) load_row(source, i + r, rows + r * n_features_);
+    for (int k = 0; k < inputs_.size(); ++k) {
+      for (int r = 0; r < n; ++r) inputs[r * inputs_.size() + k] = inputs_.value(k, rows[r * n_features_ + inputs_.feature[k]]);
+    }
     for (int64_t t = first; t < last; ++t) {
       int64_t leaf[kTogether];
       n == 1 ? void(leaf[0] = walk(t, rows)) : walk_together(t, rows, n, leaf);
       for (int r = 0; r < n; ++r) {
-        const double* values = values_.data() + (begin_[t] + leaf[r]) * n_values_;
+        const int64_t node = begin_[t] + leaf[r];
+        const double* values = values_.data() + node * n_values_;
         double* to = out + (i + r) * n_outputs_ + (n_values_ == 1 ? t % n_outputs_ : 0);
+        if (!slopes_.empty()) {
+          *to += linear_value(*values, slopes_.of(node), slopes_.end_of(node), inputs.data() + r * inputs_.size(), 1);
+          continue;
+        }
         for (int k = 0; k < n_values_; ++k) to[k] += values[k];
       }
     }
@@ -312,9 +343,18 @@ void Scorer::add_walking(const Source& source, int64_t begin, int64_t end, int64
 }
 
 // Adds the values of the leaves that n rows reach in a tree. Sums are (n_outputs, kRows) where a leaf has one value, else (kRows, stride).
+//   inputs  (n_inputs, kRows) of linear leaves   IN
 template <class Leaf>
-void Scorer::add_leaves(int64_t tree, const Leaf* leaf, int n, double* sums) const {
+void Scorer::add_leaves(int64_t tree, const Leaf* leaf, int n, const double* inputs, double* sums) const {
   const double* values = leaf_values_.data() + leaf_begin_[tree] * stride_;
+  if (!slopes_.empty()) {
+    const int64_t* nodes = leaf_nodes_.data() + leaf_begin_[tree];
+    double* s = sums + tree % n_outputs_ * kRows;
+    for (int i = 0; i < n; ++i) {
+      s[i] += linear_value(values[leaf[i]], slopes_.of(nodes[leaf[i]]), slopes_.end_of(nodes[leaf[i]]), inputs + i, kRows);
+    }
+    return;
+  }
   if (n_values_ == 1) {
     double* s = sums + tree % n_outputs_ * kRows;
     for (int i = 0; i < n; ++i) s[i] += values[leaf[i]];
@@ -361,9 +401,9 @@ void Scorer::bin_block(const Lines& rows, int64_t at, int n, uint8_t* block, uin
 
 // Adds trees to the sums of a block of n rows, as `add_leaves` does.
 template <class Ask>
-void Scorer::add_block(int64_t first, int64_t last, const uint8_t* block, int n, Ask&& ask, double* sums) const {
+void Scorer::add_block(int64_t first, int64_t last, const uint8_t* block, const double* inputs, int n, Ask&& ask, double* sums) const {
   // Sums stay in registers while several trees are added, each row's in their order.
-  const int most = n_values_ == 1 && n_outputs_ == 1 ? kTreesAtOnce : 1;
+  const int most = n_values_ == 1 && n_outputs_ == 1 && slopes_.empty() ? kTreesAtOnce : 1;
   alignas(32) uint8_t leaves[kTreesAtOnce][kRows];
   int n_found = 0;
   auto add_found = [&](int64_t end) {
@@ -377,7 +417,7 @@ void Scorer::add_block(int64_t first, int64_t last, const uint8_t* block, int n,
         sums[i] = sum;
       }
     } else {
-      for (int k = 0; k < n_found; ++k) add_leaves(end - n_found + k, leaves[k], n, sums);
+      for (int k = 0; k < n_found; ++k) add_leaves(end - n_found + k, leaves[k], n, inputs, sums);
     }
     n_found = 0;
   };
@@ -388,14 +428,14 @@ void Scorer::add_block(int64_t first, int64_t last, const uint8_t* block, int n,
       uint32_t leaf[kRows];
       add_found(t);
       walk_block(t, block, leaf);
-      add_leaves(t, leaf, n, sums);
+      add_leaves(t, leaf, n, inputs, sums);
       continue;
     }
     if (n_planes > kSetLeaves / kPlaneLeaves) {
       alignas(32) uint16_t leaf[kRows];
       add_found(t);
       find_many_leaves(strike_list_.data(), planes, n_planes, ask, leaf);
-      add_leaves(t, leaf, n, sums);
+      add_leaves(t, leaf, n, inputs, sums);
       continue;
     }
     uint8_t* leaf = leaves[n_found];
@@ -420,12 +460,17 @@ void Scorer::add_blocks(const Source& source, int64_t begin, int64_t end, int64_
   const int n_used = int(used_.size());
   std::vector<uint8_t> block(size_t(std::max(1, n_used)) * kRows);
   std::vector<uint8_t> missing(n_used);
+  std::vector<double> inputs(size_t(inputs_.size()) * kRows);
   std::vector<double> sums(size_t(n_values_ == 1 ? n_outputs_ : stride_) * kRows);
   const int row_step = n_values_ == 1 ? 1 : stride_, output_step = n_values_ == 1 ? kRows : 1;  // see add_leaves
   for (int64_t at = begin; at < end; at += kRows) {
     const int n = int(std::min<int64_t>(kRows, end - at));
     std::fill(missing.begin(), missing.end(), 0);
     bin_block(source, at, n, block.data(), missing.data());
+    for (int k = 0; k < inputs_.size(); ++k) {
+      const uint8_t* bins = block.data() + size_t(index_of_[inputs_.feature[k]]) * kRows;
+      for (int i = 0; i < kRows; ++i) inputs[size_t(k) * kRows + i] = input_table_[size_t(k) * 256 + bins[i]];
+    }
     for (uint8_t& b : block) b ^= 0x80;  // so that a signed comparison orders them
     for (int k = 0; k < n_outputs_; ++k) {
       for (int i = 0; i < n; ++i) sums[size_t(k) * output_step + i * row_step] = out[(at + i) * n_outputs_ + k];
@@ -450,8 +495,8 @@ void Scorer::add_blocks(const Source& source, int64_t begin, int64_t end, int64_
       }
     };
     const bool plain = sets_.empty() && std::find(missing.begin(), missing.end(), 1) == missing.end();
-    plain ? add_block(first, last, block.data(), n, ask_number, sums.data())
-          : add_block(first, last, block.data(), n, ask_any, sums.data());
+    plain ? add_block(first, last, block.data(), inputs.data(), n, ask_number, sums.data())
+          : add_block(first, last, block.data(), inputs.data(), n, ask_any, sums.data());
     for (int k = 0; k < n_outputs_; ++k) {
       for (int i = 0; i < n; ++i) out[(at + i) * n_outputs_ + k] = sums[size_t(k) * output_step + i * row_step];
     }

@@ -12,6 +12,7 @@
 #include "bins/sparse.hpp"
 #include "grow/levels.hpp"
 #include "predict/leafsets.hpp"
+#include "predict/linear_leaves.hpp"
 #include "predict/tree_arrays.hpp"
 
 namespace sapwood {
@@ -50,6 +51,12 @@ class Scorer {
     const double* values;
     double of(int32_t leaf, int output) const { return values[int64_t(leaf) * n + output]; }
   };
+  // The slopes of a leaf, if leaves are linear.
+  std::pair<const Slope*, const Slope*> slopes(int64_t tree, int32_t leaf) const {
+    if (slopes_.empty()) return {nullptr, nullptr};
+    return {slopes_.of(begin_[tree] + leaf), slopes_.end_of(begin_[tree] + leaf)};
+  }
+  const LinearInputs& inputs() const { return inputs_; }
   Values values(int64_t tree) const {
     return {n_values_ == 1 ? int(tree % n_outputs_) : 0, n_values_, values_.data() + begin_[tree] * n_values_};
   }
@@ -91,16 +98,17 @@ class Scorer {
   bool goes_left(const Walk& node, double x) const;
   int64_t walk(int64_t tree, const double* row) const;
   void walk_together(int64_t tree, const double* rows, int n, int64_t* leaf) const;
+  void tabulate_inputs();
   void add_steps(int64_t tree, const LeafNumbers& numbers);
   void walk_block(int64_t tree, const uint8_t* block, uint32_t* leaf) const;
   template <class Leaf>
-  void add_leaves(int64_t tree, const Leaf* leaf, int n, double* sums) const;
+  void add_leaves(int64_t tree, const Leaf* leaf, int n, const double* inputs, double* sums) const;
   template <class Source>
   void add_any(const Source& source, int64_t n_rows, int64_t first, int64_t last, int n_threads, double* out) const;
   template <class Source>
   void add_walking(const Source& source, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const;
   template <class Ask>
-  void add_block(int64_t first, int64_t last, const uint8_t* block, int n, Ask&& ask, double* sums) const;
+  void add_block(int64_t first, int64_t last, const uint8_t* block, const double* inputs, int n, Ask&& ask, double* sums) const;
   template <class Source>
   void add_blocks(const Source& source, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const;
   // The bins of n rows from `at` on, kSetRows to a used feature; `missing` is set where any is.
@@ -128,6 +136,10 @@ class Scorer {
   std::vector<uint32_t> step_leaf_;   // of each step that is a leaf: its number from left to right
   std::vector<int64_t> step_begin_;   // (n_trees + 1,)
   std::vector<double> leaf_values_;   // (n_leaves, stride), left to right
+  std::vector<int64_t> leaf_nodes_;   // (n_leaves,) where leaves are linear: the node of each, counted through all trees
+  Slopes slopes_;                     // of linear leaves, by node
+  LinearInputs inputs_;
+  std::vector<double> input_table_;  // (n_inputs, 256): of each bin
   std::vector<int64_t> leaf_begin_;
 };
 

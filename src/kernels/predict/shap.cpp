@@ -69,14 +69,27 @@ struct Decisions {
   bool passes(const LeafPath::Step& step, int64_t row) const { return left[step.node * n_rows + row] == step.left; }
 };
 
+// The sum of a player's slopes for a row of a block.
+double slope_sum(const SlopePath& player, const LinearInputs& inputs, const std::vector<double>& columns, int64_t n, int64_t row) {
+  double sum = 0;
+  for (const Slope& slope : player.slopes) {
+    sum += slope.part(inputs.value(slope.input, columns[size_t(inputs.feature[slope.input] * n + row)]));
+  }
+  return sum;
+}
+
+// The game of a leaf: that of its value, of the row's own slopes, or of the background's slopes.
+enum class Game { kValue, kSlope, kBackgroundSlope };
+
 // Path-dependent values: a term for each player of a path, and the expected value.
 class Values {
  public:
+  static constexpr bool kBackground = false;
   explicit Values(int n_players) : n_players_(n_players) {}
   int64_t width() const { return n_players_ + 1; }
   void begin_tree(const Scorer&, int64_t) {}
 
-  void begin_leaf(const LeafPath& path, size_t, std::vector<int64_t>& places) {
+  void begin_leaf(const LeafPath& path, size_t, Game, size_t, std::vector<int64_t>& places) {
     places.assign(path.players.begin(), path.players.end());
     places.push_back(n_players_);
     weights_ = order_weights(int(path.players.size()));
@@ -106,11 +119,12 @@ class Values {
 // Interactions: a term for each two players of a path, in both orders.
 class Pairs {
  public:
+  static constexpr bool kBackground = false;
   explicit Pairs(int n_players) : n_players_(n_players) {}
   int64_t width() const { return int64_t(n_players_) * n_players_; }
   void begin_tree(const Scorer&, int64_t) {}
 
-  void begin_leaf(const LeafPath& path, size_t, std::vector<int64_t>& places) {
+  void begin_leaf(const LeafPath& path, size_t, Game, size_t, std::vector<int64_t>& places) {
     places.clear();
     for (int32_t a : path.players) {
       for (int32_t b : path.players) {
@@ -150,10 +164,16 @@ class Pairs {
 // Interventional values: as Values, against the rows of a background.
 class Against {
   using Pattern = std::string;  // of ones and zeros: which features let a row pass; short ones need no memory of their own
+  struct Rows {
+    int64_t count = 0;
+    std::vector<double> slopes;  // of each player with slopes: their sum over the rows
+  };
 
  public:
-  Against(int n_players, const Table& background, const std::vector<std::vector<LeafPath>>& paths)
-      : n_players_(n_players), background_(background), paths_(paths) {}
+  static constexpr bool kBackground = true;
+  Against(int n_players, const Table& background, const std::vector<std::vector<LeafPath>>& paths,
+          const std::vector<std::vector<std::vector<SlopePath>>>& slope_paths)
+      : n_players_(n_players), background_(background), paths_(paths), slope_paths_(slope_paths) {}
   int64_t width() const { return n_players_ + 1; }
 
   // Counts the patterns of the background's rows at each leaf.
@@ -171,37 +191,52 @@ class Against {
         for (int64_t row = 0; row < n; ++row) {
           Pattern pass(path.players.size(), 1);
           for (const auto& step : path.steps) pass[step.slot] &= decisions.passes(step, row);
-          ++patterns_[k][std::move(pass)];
+          Rows& rows = patterns_[k][std::move(pass)];
+          ++rows.count;
+          if (slope_paths_.empty()) continue;
+          const auto& players = slope_paths_[tree][k];
+          rows.slopes.resize(players.size());
+          for (size_t p = 0; p < players.size(); ++p) rows.slopes[p] += slope_sum(players[p], scorer.inputs(), columns, n, row);
         }
       }
     }
+    tree_ = tree;
   }
 
-  void begin_leaf(const LeafPath& path, size_t index, std::vector<int64_t>& places) {
+  void begin_leaf(const LeafPath& path, size_t index, Game game, size_t part, std::vector<int64_t>& places) {
     places.assign(path.players.begin(), path.players.end());
     places.push_back(n_players_);
-    leaf_ = index;
+    leaf_ = index, game_ = game, part_ = part;
   }
 
   void fill(const LeafPath& path, const uint8_t* pass, double* terms) const {
     const size_t n = path.players.size();
     std::fill(terms, terms + n + 1, 0.0);
-    for (const auto& [other, count] : patterns_[leaf_]) {
+    // The player of slopes: the row's own count only while it is known, the background's only while it is not.
+    const SlopePath* player = game_ == Game::kValue ? nullptr : &slope_paths_[tree_][leaf_][part_];
+    auto passes = [&](size_t i) { return pass[i] && !(player && i == player->slot && game_ == Game::kBackgroundSlope); };
+    for (const auto& [pattern, rows] : patterns_[leaf_]) {
+      auto other_passes = [&, &other = pattern](size_t i) {
+        if (!player || i != player->slot) return bool(other[i]);
+        return game_ == Game::kBackgroundSlope && (!player->on_path || other[i]);
+      };
       int n_own = 0, n_other = 0;  // features by which only the row passes, or only the background's
       bool reached = true, without = true;
       for (size_t i = 0; i < n; ++i) {
-        n_own += pass[i] && !other[i];
-        n_other += !pass[i] && other[i];
-        reached &= pass[i] || other[i];
-        without &= other[i];
+        const bool own = passes(i), others = other_passes(i);
+        n_own += own && !others;
+        n_other += !own && others;
+        reached &= own || others;
+        without &= others;
       }
-      const double share = double(count) / double(background_.n_rows);
+      const double share = (game_ == Game::kBackgroundSlope ? rows.slopes[part_] : double(rows.count)) / double(background_.n_rows);
       if (without) terms[n] += share;
       if (!reached || n_own + n_other == 0) continue;
       const std::vector<double> weights = order_weights(n_own + n_other);
       for (size_t i = 0; i < n; ++i) {
-        if (pass[i] && !other[i]) terms[i] += share * weights[n_own - 1];
-        if (!pass[i] && other[i]) terms[i] -= share * weights[n_own];
+        const bool own = passes(i), others = other_passes(i);
+        if (own && !others) terms[i] += share * weights[n_own - 1];
+        if (!own && others) terms[i] -= share * weights[n_own];
       }
     }
   }
@@ -210,9 +245,35 @@ class Against {
   int n_players_;
   const Table& background_;
   const std::vector<std::vector<LeafPath>>& paths_;
-  std::vector<std::map<Pattern, int64_t>> patterns_;  // of each leaf: how many rows have it
-  size_t leaf_ = 0;
+  const std::vector<std::vector<std::vector<SlopePath>>>& slope_paths_;
+  std::vector<std::map<Pattern, Rows>> patterns_;  // of each leaf: the rows that have it
+  int64_t tree_ = 0;
+  size_t leaf_ = 0, part_ = 0;
+  Game game_ = Game::kValue;
 };
+
+// The slopes of a leaf by player.
+std::vector<SlopePath> slopes_by_player(const Scorer& scorer, int64_t tree, const LeafPath& path, const int32_t* player) {
+  std::vector<SlopePath> out;
+  const auto [first, last] = scorer.slopes(tree, path.leaf);
+  for (const Slope* slope = first; slope < last; ++slope) {
+    const int32_t own = player[scorer.inputs().feature[slope->input]];
+    auto known = std::find_if(out.begin(), out.end(), [&](const SlopePath& p) { return p.path.players[p.slot] == own; });
+    if (known != out.end()) {
+      known->slopes.push_back(*slope);
+      continue;
+    }
+    SlopePath next{path, size_t(std::find(path.players.begin(), path.players.end(), own) - path.players.begin()), true, {*slope}};
+    next.on_path = next.slot < path.players.size();
+    if (!next.on_path) {
+      next.path.players.push_back(own);
+      next.path.shares.push_back(0.0);
+    }
+    next.path.shares[next.slot] = 0.0;
+    out.push_back(std::move(next));
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -268,6 +329,11 @@ Explainer::Explainer(const Scorer& scorer, const double* weight, const int32_t* 
     }
     begin += scorer.n_nodes(tree);
   }
+  if (scorer.inputs().size() == 0) return;
+  slope_paths_.resize(paths_.size());
+  for (int64_t tree = 0; tree < scorer.n_trees(); ++tree) {
+    for (const LeafPath& path : paths_[tree]) slope_paths_[tree].push_back(slopes_by_player(scorer, tree, path, player));
+  }
 }
 
 template <class Terms>
@@ -291,9 +357,9 @@ void Explainer::add_terms(const Table& table, int64_t first, int64_t last, int n
         decisions.take(scorer_, tree, columns, n);
         terms.begin_tree(scorer_, tree);
         const Scorer::Values values = scorer_.values(tree);
-        for (size_t k = 0; k < paths_[tree].size(); ++k) {
-          const LeafPath& path = paths_[tree][k];
-          terms.begin_leaf(path, k, places);
+        // Adds a game of leaf k: its terms times factor(row, output).
+        auto add_game = [&](const LeafPath& path, size_t k, Game game, size_t part, auto&& factor) {
+          terms.begin_leaf(path, k, game, part, places);
           const size_t n_slots = path.players.size(), n_terms = places.size();
           const bool tabulated = n_slots <= kTabulated;
           pass.assign(n_slots, 1);
@@ -328,9 +394,20 @@ void Explainer::add_terms(const Table& table, int64_t first, int64_t last, int n
             }
             double* to = out + (begin + i) * row_size + values.first * width;
             for (int output = 0; output < values.n; ++output, to += width) {
-              const double value = values.of(path.leaf, output);
+              const double value = factor(i, output);
               for (size_t t = 0; t < n_terms; ++t) to[places[t]] += value * found[t];
             }
+          }
+        };
+        for (size_t k = 0; k < paths_[tree].size(); ++k) {
+          const LeafPath& path = paths_[tree][k];
+          add_game(path, k, Game::kValue, 0, [&](int64_t, int output) { return values.of(path.leaf, output); });
+          if (slope_paths_.empty()) continue;
+          for (size_t part = 0; part < slope_paths_[tree][k].size(); ++part) {
+            const SlopePath& player = slope_paths_[tree][k][part];
+            add_game(player.path, k, Game::kSlope, part,
+                     [&](int64_t i, int) { return slope_sum(player, scorer_.inputs(), columns, n, i); });
+            if constexpr (Terms::kBackground) add_game(player.path, k, Game::kBackgroundSlope, part, [](int64_t, int) { return 1.0; });
           }
         }
       }
@@ -343,7 +420,7 @@ void Explainer::add(const Table& table, int64_t first, int64_t last, int n_threa
 }
 
 void Explainer::add_against(const Table& table, const Table& background, int64_t first, int64_t last, int n_threads, double* out) const {
-  add_terms(table, first, last, n_threads, Against(n_players_, background, paths_), out);
+  add_terms(table, first, last, n_threads, Against(n_players_, background, paths_, slope_paths_), out);
 }
 
 void Explainer::add_pairs(const Table& table, int64_t first, int64_t last, int n_threads, double* out) const {

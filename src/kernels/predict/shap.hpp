@@ -6,6 +6,10 @@
 // pass. So the terms of a leaf are computed once for each such pattern that turns up, and looked up for all other rows (Yang, Fast
 // TreeSHAP, 2021, tabulates likewise). For one pattern, with P(t) the product of (t + share) over the features that let pass, the sum over
 // all sets of known features is a weighted sum of P's coefficients, and to leave a feature out is to divide P by its factor.
+//
+// A linear leaf adds a game for each player that it has slopes of: the probability to reach the leaf times the player's part, which is zero
+// while the player is not known (the mean of the training rows), so that the player's share is zero. Against a background there is a second
+// one: the background row's part, while the player is not known.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -35,6 +39,14 @@ struct PathCost {
 };
 PathCost path_cost(const Scorer& scorer, int n_players);
 
+// The slopes of one player in a leaf.
+struct SlopePath {
+  LeafPath path;  // that of the leaf, with a slot for the player, whose share is zero
+  size_t slot;    // of the player
+  bool on_path;   // whether the leaf's own path asks for the player
+  std::vector<Slope> slopes;
+};
+
 class Explainer {
  public:
   // weight  (n_nodes,) of the training rows              IN
@@ -60,7 +72,8 @@ class Explainer {
 
   const Scorer& scorer_;
   int n_players_;
-  std::vector<std::vector<LeafPath>> paths_;  // of each tree
+  std::vector<std::vector<LeafPath>> paths_;                      // of each tree
+  std::vector<std::vector<std::vector<SlopePath>>> slope_paths_;  // of each leaf of each tree, if leaves are linear
 };
 
 }  // namespace sapwood

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "grow/levels.hpp"
+#include "predict/linear_leaves.hpp"
 
 namespace sapwood {
 
@@ -19,10 +20,11 @@ struct TreeArrays {
   int64_t n_trees, n_nodes, n_sets;
 };
 
-// The leaves of all trees. A leaf adds its values to the raw predictions of its rows.
+// The leaves of all trees. A leaf adds its values to the raw predictions of its rows; where it has slopes, these as well.
 struct LeafArrays {
   const double* value;  // (n_nodes, n_values)
   int n_values;         // 1: tree t counts for output t % n_outputs; n_outputs: every tree counts for all of them
+  LinearArrays linear{};
 };
 
 }  // namespace sapwood

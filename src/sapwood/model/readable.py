@@ -11,6 +11,7 @@ import numpy as np
 from sapwood.data.binning import NUMBER
 from sapwood.data.columns import as_plain
 from sapwood.encoding.lookup import Lookup
+from sapwood.trees.leaf_models import LeafModel
 from sapwood.trees.tree import Tree
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ SCHEMA = 1
 
 def to_json(model: Model, indent: int | None = None) -> str:
     features = [_feature(model, f) for f in range(model.n_features)]
-    trees, k = [_tree(tree, model, features) for tree in model.trees], model.trees_per_round
+    more, leaves = model.leaf_model.describe_all([tree.leaves for tree in model.trees])
+    pairs, k = zip(model.trees, leaves, strict=True), model.trees_per_round
+    trees = [_tree(tree, own, model, features) for tree, own in pairs]
     document = {
         "format": "sapwood-json",
         "schema": SCHEMA,
@@ -34,6 +37,7 @@ def to_json(model: Model, indent: int | None = None) -> str:
         "missing_values": [as_plain(value) for value in sorted(model.schema.missing_values, key=str)],
         "absent_entries_are_missing": model.schema.sparse_missing,
         "features": features,
+        **more,
         "rounds": [trees[first : first + k] for first in range(0, len(trees), k)],
     }
     return json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False)
@@ -73,13 +77,13 @@ def _levels_of(key: int, lookup: Lookup, levels: list[list[Any]]) -> list[Any]:
     return found[::-1]
 
 
-def _tree(tree: Tree, model: Model, features: list[dict[str, Any]]) -> dict[str, Any]:
+def _tree(tree: Tree, leaves: LeafModel, model: Model, features: list[dict[str, Any]]) -> dict[str, Any]:
     by_levels = model.binning.is_category(tree.feature)
     nodes = []
     for i in range(len(tree.feature)):
         feature, node = int(tree.feature[i]), {"count": int(tree.count[i])}
         if feature < 0:
-            nodes.append({**tree.leaves.describe(i), **node})
+            nodes.append({**leaves.describe(i), **node})
             continue
         condition: dict[str, Any] = {"feature": feature, "name": features[feature]["name"]}
         if by_levels[i]:

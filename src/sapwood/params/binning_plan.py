@@ -19,6 +19,7 @@ from sapwood.params.column_plan import ColumnPlan
 from sapwood.params.resolve import ThresholdSplit
 from sapwood.params.signatures import ResolvedParameters
 from sapwood.runtime.execution import Execution
+from sapwood.trees.leaf_fit import LeafFit
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ class BinningPlan:
     needs_histograms: tuple[str, str] | None
 
     @classmethod
-    def resolve(cls, p: ResolvedParameters, columns: ColumnPlan) -> BinningPlan:
-        proposal, n_quantiles, needs = None, 1, _needs_histograms(p)
+    def resolve(cls, p: ResolvedParameters, columns: ColumnPlan, leaf_fit: LeafFit) -> BinningPlan:
+        proposal, n_quantiles, needs = None, 1, leaf_fit.needs_histograms or _needs_histograms(p)
         if p.tree_method in ("exact", "approx"):
             _check_sorted(needs, f"tree_method={p.tree_method!r}")
             proposal = ALL if p.tree_method == "exact" else {"global": GLOBAL, "local": LOCAL}[p.approx_proposal]

@@ -16,6 +16,7 @@ from sapwood.params.binning_plan import BinningPlan
 from sapwood.params.column_plan import ColumnPlan
 from sapwood.params.columns import Features
 from sapwood.params.encoding_plan import EncodingPlan
+from sapwood.params.leaf_plan import make_leaf_fit
 from sapwood.params.signatures import ResolvedParameters
 from sapwood.runtime.execution import Execution
 from sapwood.sampling.rows import BayesianBootstrap, MinimalVariance, OneSide, RowSampler, Stratified, Uniform, WholeQueries
@@ -28,6 +29,7 @@ from sapwood.training.warm_start import WarmStart
 from sapwood.trees.features import ColumnInteractions, FeaturePolicy
 from sapwood.trees.frontier import FRONTIERS
 from sapwood.trees.grower import TreeConfig
+from sapwood.trees.leaf_fit import LeafFit
 from sapwood.trees.monotonic import MONOTONIC_METHODS
 from sapwood.trees.rules import Rules
 
@@ -137,7 +139,7 @@ class FitPlan:
     ----------
     n_rounds : number of rounds of the model when training ends
     columns, encoding, binning, trees : see their classes
-    sampler, mode, step, strategy : see `TrainingPlan`
+    sampler, mode, step, strategy, leaf_fit : see `TrainingPlan`
     """
 
     n_rounds: int
@@ -151,6 +153,7 @@ class FitPlan:
     mode: Mode
     step: Step
     strategy: TreePerOutput
+    leaf_fit: LeafFit
 
     def training(self, encoding: Encoding, data: BinnedDataset, seed: int, execution: Execution) -> TrainingPlan:
         """Return the settings of the boosting loop, when encoding and bins are known."""
@@ -163,6 +166,7 @@ class FitPlan:
             mode=self.mode,
             step=self.step,
             strategy=self.strategy,
+            leaf_fit=self.leaf_fit,
         )
 
 
@@ -172,18 +176,20 @@ def make_plan(p: ResolvedParameters, features: Features, schema: Schema, loss: L
     sampler, mode, step = make_row_sampler(p), make_mode(p, loss, start), make_step(p, loss)
     columns = ColumnPlan.resolve(p, features)
     columns.check_kinds(schema)
+    leaf_fit = make_leaf_fit(p, columns, schema, loss, n_rows, strategy, start)
     return FitPlan(
         n_rounds=start.rounds(p.max_iter),
         loss=loss,
         schema=schema,
         columns=columns,
         encoding=EncodingPlan.resolve(p, features, schema, columns.max_bins),
-        binning=BinningPlan.resolve(p, columns),
+        binning=BinningPlan.resolve(p, columns, leaf_fit),
         trees=TreePlan.resolve(p, columns, loss),
         sampler=sampler,
         mode=mode,
         step=step,
         strategy=strategy,
+        leaf_fit=leaf_fit,
     )
 
 

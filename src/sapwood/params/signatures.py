@@ -113,6 +113,8 @@ class CommonParameters(CheckedNames, ABC):
     min_hessian: float | None
     max_step: float | None
     step: Literal["newton", "line_search"]
+    leaf_model: Literal["constant", "linear", "auto"]
+    linear_l2: float
     path_smooth: float
     extra_trees: bool | Literal["auto"]
     score_noise: float
@@ -192,6 +194,8 @@ class ResolvedParameters:
     min_hessian: float | None
     max_step: float | None
     step: Literal["newton", "line_search"]
+    leaf_model: Literal["constant", "linear", "auto"]
+    linear_l2: float
     path_smooth: float
     extra_trees: bool
     score_noise: float
@@ -296,6 +300,8 @@ class RegressorSignatures(CommonParameters):
         min_hessian: float | None = None,
         max_step: float | None = None,
         step: Literal["newton", "line_search"] = "newton",
+        leaf_model: Literal["constant", "linear", "auto"] = "constant",
+        linear_l2: float = 50.0,
         path_smooth: float = 0.0,
         extra_trees: bool | Literal["auto"] = "auto",
         score_noise: float = 0.0,
@@ -471,6 +477,16 @@ class RegressorSignatures(CommonParameters):
             Step size of a tree.
             - 'newton': the Newton step of each leaf;
             - 'line_search': in addition, the tree is multiplied by the factor that minimizes the training loss, before the learning rate.
+        leaf_model : {'constant', 'linear', 'auto'}, default='constant'
+            Function that a leaf adds to the raw predictions of its rows.
+            - 'constant': one value;
+            - 'linear': a value and slopes of up to 5 features, fitted by ridge regression to the rows of the leaf. Features are clipped
+              to the range of the leaf's training rows; missing values add nothing;
+            - 'auto': 'linear' for regression and two classes with at least 1,000 rows and a column of numbers, if the other parameters
+              allow it.
+        linear_l2 : float >= 0, default=50.0
+            `leaf_model='linear'`: L2 penalty of slopes, in rows: as if so many rows more in each leaf, whose features vary as in the
+            whole table, had slope 0.
         path_smooth : float >= 0, default=0.0
             Weight, in rows, of a node's value in the values of its children.
         extra_trees : bool or 'auto', default='auto'
@@ -618,6 +634,8 @@ class RegressorSignatures(CommonParameters):
         self.min_hessian: float | None = min_hessian
         self.max_step: float | None = max_step
         self.step: Literal["newton", "line_search"] = step
+        self.leaf_model: Literal["constant", "linear", "auto"] = leaf_model
+        self.linear_l2: float = linear_l2
         self.path_smooth: float = path_smooth
         self.extra_trees: bool | Literal["auto"] = extra_trees
         self.score_noise: float = score_noise
@@ -908,6 +926,8 @@ class ClassifierSignatures(CommonParameters):
         min_hessian: float | None = None,
         max_step: float | None = None,
         step: Literal["newton", "line_search"] = "newton",
+        leaf_model: Literal["constant", "linear", "auto"] = "constant",
+        linear_l2: float = 50.0,
         path_smooth: float = 0.0,
         extra_trees: bool | Literal["auto"] = "auto",
         score_noise: float = 0.0,
@@ -1074,6 +1094,16 @@ class ClassifierSignatures(CommonParameters):
             Step size of a tree.
             - 'newton': the Newton step of each leaf;
             - 'line_search': in addition, the tree is multiplied by the factor that minimizes the training loss, before the learning rate.
+        leaf_model : {'constant', 'linear', 'auto'}, default='constant'
+            Function that a leaf adds to the raw predictions of its rows.
+            - 'constant': one value;
+            - 'linear': a value and slopes of up to 5 features, fitted by ridge regression to the rows of the leaf. Features are clipped
+              to the range of the leaf's training rows; missing values add nothing;
+            - 'auto': 'linear' for regression and two classes with at least 1,000 rows and a column of numbers, if the other parameters
+              allow it.
+        linear_l2 : float >= 0, default=50.0
+            `leaf_model='linear'`: L2 penalty of slopes, in rows: as if so many rows more in each leaf, whose features vary as in the
+            whole table, had slope 0.
         path_smooth : float >= 0, default=0.0
             Weight, in rows, of a node's value in the values of its children.
         extra_trees : bool or 'auto', default='auto'
@@ -1200,6 +1230,8 @@ class ClassifierSignatures(CommonParameters):
         self.min_hessian: float | None = min_hessian
         self.max_step: float | None = max_step
         self.step: Literal["newton", "line_search"] = step
+        self.leaf_model: Literal["constant", "linear", "auto"] = leaf_model
+        self.linear_l2: float = linear_l2
         self.path_smooth: float = path_smooth
         self.extra_trees: bool | Literal["auto"] = extra_trees
         self.score_noise: float = score_noise
@@ -1490,6 +1522,8 @@ class RankerSignatures(CommonParameters):
         min_hessian: float | None = None,
         max_step: float | None = None,
         step: Literal["newton", "line_search"] = "newton",
+        leaf_model: Literal["constant", "linear", "auto"] = "constant",
+        linear_l2: float = 50.0,
         path_smooth: float = 0.0,
         extra_trees: bool | Literal["auto"] = "auto",
         score_noise: float = 0.0,
@@ -1665,6 +1699,16 @@ class RankerSignatures(CommonParameters):
             Step size of a tree.
             - 'newton': the Newton step of each leaf;
             - 'line_search': in addition, the tree is multiplied by the factor that minimizes the training loss, before the learning rate.
+        leaf_model : {'constant', 'linear', 'auto'}, default='constant'
+            Function that a leaf adds to the raw predictions of its rows.
+            - 'constant': one value;
+            - 'linear': a value and slopes of up to 5 features, fitted by ridge regression to the rows of the leaf. Features are clipped
+              to the range of the leaf's training rows; missing values add nothing;
+            - 'auto': 'linear' for regression and two classes with at least 1,000 rows and a column of numbers, if the other parameters
+              allow it.
+        linear_l2 : float >= 0, default=50.0
+            `leaf_model='linear'`: L2 penalty of slopes, in rows: as if so many rows more in each leaf, whose features vary as in the
+            whole table, had slope 0.
         path_smooth : float >= 0, default=0.0
             Weight, in rows, of a node's value in the values of its children.
         extra_trees : bool or 'auto', default='auto'
@@ -1792,6 +1836,8 @@ class RankerSignatures(CommonParameters):
         self.min_hessian: float | None = min_hessian
         self.max_step: float | None = max_step
         self.step: Literal["newton", "line_search"] = step
+        self.leaf_model: Literal["constant", "linear", "auto"] = leaf_model
+        self.linear_l2: float = linear_l2
         self.path_smooth: float = path_smooth
         self.extra_trees: bool | Literal["auto"] = extra_trees
         self.score_noise: float = score_noise

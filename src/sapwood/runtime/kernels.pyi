@@ -873,7 +873,24 @@ class LeafArrays:
     Parameters of the leaves of trees, by node. The arrays must not change afterwards.
     """
 
+    @overload
     def __init__(self, *, value: Annotated[NDArray[numpy.float64], dict(order="C", device="cpu", writable=False)]) -> None: ...
+    @overload
+    def __init__(
+        self,
+        *,
+        value: Annotated[NDArray[numpy.float64], dict(order="C", device="cpu", writable=False)],
+        n_slopes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        slope_input: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        slope: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        slope_center: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        slope_low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        slope_high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        input_feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        input_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        input_cuts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        input_values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
 
 def add_tree(
     *,
@@ -983,6 +1000,66 @@ class Explainer:
         n_threads: int,
     ) -> None:
         """Add the SHAP interaction values of the trees [first, last) to `out`."""
+
+MAX_LEVEL: int
+
+def slope_means(
+    *,
+    page: Page,
+    records: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+    leaves: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+    leaf_size: int,
+    features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    levels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    slots: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    sums: Annotated[NDArray[numpy.int64], dict(shape=(None, None, None), order="C", device="cpu")],
+    most: Annotated[NDArray[numpy.int64], dict(shape=(None, None, None), order="C", device="cpu")],
+    n_threads: int,
+    rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
+) -> None:
+    """
+    Add the rows of a page to `sums` and `most` of the inputs in each leaf: rows, hessian and hessian * level (three words); the largest -level and level.
+    """
+
+def slope_products(
+    *,
+    page: Page,
+    records: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+    leaves: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+    leaf_size: int,
+    features: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    levels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    slots: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    centers: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    sums: Annotated[NDArray[numpy.int64], dict(shape=(None, None, None), order="C", device="cpu")],
+    n_threads: int,
+    rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
+) -> None:
+    """
+    Add the rows of a page to the normal equations of each leaf, three words for each sum.
+    """
+
+def solve_slopes(
+    a: Annotated[NDArray[numpy.float64], dict(shape=(None, None, None), order="C", device="cpu", writable=False)],
+    b: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    ridge: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+) -> Annotated[NDArray[numpy.float64], dict(shape=(None, None))]:
+    """
+    Return the solutions, (n, d), of (a + ridge) x = -b for symmetric a, (n, d, d); 0 where a slope is not determined.
+    """
+
+def add_linear_leaves(
+    *,
+    page: Page,
+    leaves: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+    leaf_size: int,
+    values: LeafArrays,
+    raw: Annotated[NDArray[numpy.float64], dict(device="cpu")],
+    n_threads: int,
+) -> None:
+    """
+    Add what linear leaves say to the raw scores of a page's rows, whose leaves are known.
+    """
 
 def hash_bytes(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)]) -> int:
     """A 64-bit hash."""

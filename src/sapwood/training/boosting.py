@@ -22,7 +22,7 @@ from sapwood.training.multi_output import TreeFitter, TreePerOutput, tree_key
 from sapwood.trees.binned_prediction import add_tree
 from sapwood.trees.grower import TreeConfig
 from sapwood.trees.growth import make_grower
-from sapwood.trees.leaf_assignment import LeafAssignment
+from sapwood.trees.leaf_fit import LeafFit
 
 
 @dataclass
@@ -66,6 +66,7 @@ class TrainingPlan:
     mode : boosting mode: plain, ordered, DART or forest
     step : step size of a tree before the learning rate
     strategy : one tree per output, or trees shared by all outputs
+    leaf_fit : constant or linear leaves
     """
 
     loss: Loss
@@ -76,6 +77,7 @@ class TrainingPlan:
     mode: Mode = field(default_factory=Mode)
     step: Step = field(default_factory=Step)
     strategy: TreePerOutput = field(default_factory=TreePerOutput)
+    leaf_fit: LeafFit = field(default_factory=LeafFit)
 
     def first_model(
         self,
@@ -90,7 +92,16 @@ class TrainingPlan:
         if base_score is None:
             base_score = self.loss.base_score_with_offset(train_set.y, train_set.weight, train_set.offset, execution)
         loss, shared = self.loss, self.strategy.shared
-        return Model(train_set.pages.binning, base_score, loss.name, loss.link, shared=shared, schema=schema, encoding=encoding)
+        return Model(
+            train_set.pages.binning,
+            base_score,
+            loss.name,
+            loss.link,
+            shared=shared,
+            leaf_model=self.leaf_fit.leaf_model,
+            schema=schema,
+            encoding=encoding,
+        )
 
 
 def train(
@@ -119,10 +130,11 @@ def train(
         for callback in callbacks:
             callback.before_training(state)
         mode.begin(TrainingState(model, datasets, seed, execution))
-        grower, leaves = make_grower(train_set.pages, train_set.rows.first, execution), LeafAssignment(train_set.n_rows)
+        grower, leaves = make_grower(train_set.pages, train_set.rows.first, execution), plan.leaf_fit.assignment(train_set.pages)
+        plan.leaf_fit.begin(train_set.pages, execution)
         config.rules.constrain(grower, config.frontier.splits_levels_jointly, train_set.pages.binning.kinds)
         weight = np.ones(train_set.n_rows) if sampler.weights_rows and train_set.weight is None else train_set.weight
-        strategy.begin(TreeFitter(train_set, weight, loss, sampler, mode, grower, leaves, plan.step, seed, execution))
+        strategy.begin(TreeFitter(train_set, weight, loss, sampler, mode, grower, leaves, plan.step, plan.leaf_fit, seed, execution))
         checkpoints.restore(state, mode, callbacks)
         while not state.over:
             for callback in callbacks:

@@ -21,6 +21,7 @@ from sapwood.trees.gradients import FixedGradients, GradientScale
 from sapwood.trees.grower import TreeConfig, grow_tree
 from sapwood.trees.growth import Grower
 from sapwood.trees.leaf_assignment import LeafAssignment
+from sapwood.trees.leaf_fit import LeafFit
 from sapwood.trees.rules import Rules
 from sapwood.trees.tree import Tree
 
@@ -45,6 +46,7 @@ class TreeFitter:
     grower: Grower
     leaves: LeafAssignment  # of the last tree
     step: Step
+    leaf_fit: LeafFit
     seed: int
     execution: Execution
 
@@ -66,6 +68,7 @@ class TreeFitter:
         if gradients.rows is not None:
             common = gradients.rows if sample is None else np.intersect1d(sample, gradients.rows, assume_unique=True)
             sample = common if self.execution.any(len(common) > 0) else gradients.rows
+        self.leaf_fit.before_growth(gradients, sample)
         tree = grow_tree(self.grower, self.train_set.pages.binning, gradients, config, key, self.leaves, sample)
         return self.mode.after_growth(tree, self.leaves, outputs, config)
 
@@ -122,12 +125,15 @@ class TreePerOutput:
             drawn = replace(gradients, data=gradients.data.copy()) if fitter.sampler.for_splits_only else gradients
             outputs = slice(output, output + 1)
             tree = fitter.grow(drawn, config, tree_key(fitter.seed, first + output), first // fitter.loss.n_outputs, outputs)
+            of_all_rows: FixedGradients | None = None  # None: the leaf values are those of the sampled rows
             if fitter.loss.renews_leaves:
                 steps = config.rules.shape_steps(fitter.best_steps(leaf_raw, output), fitter.leaves.count, fitter.leaves.limits)
                 tree.leaves = tree.leaves.with_steps(fitter.leaves.nodes, steps * config.learning_rate)
             elif raw_differs or fitter.sampler.for_splits_only:
-                steps = fitter.newton_steps([for_values or gradients], config.rules)[:, 0]
+                of_all_rows = for_values or gradients
+                steps = fitter.newton_steps([of_all_rows], config.rules)[:, 0]
                 tree.leaves = tree.leaves.with_steps(fitter.leaves.nodes, steps * config.learning_rate)
+            tree.leaves = fitter.leaf_fit.fit(tree, fitter.leaves, of_all_rows, config.rules, config.learning_rate)
             unscaled = tree.leaves.unscaled(config.learning_rate)
             factor = fitter.step.factor(unscaled, fitter.train_set, leaf_raw, outputs, fitter.leaves, fitter.execution)
             tree.leaves = tree.leaves.scaled(factor)

@@ -110,6 +110,7 @@ class TreeRefitter(TreeFitter):
         leaves, unlimited = self.leaves, np.full(len(leaf_nodes), np.inf)
         leaves.reset(leaf_nodes, count, Limits(-unlimited, unlimited, np.zeros(len(leaf_nodes))))
         leaves.of_row[:] = of_row
+        self.leaf_fit.before_growth(gradients, gradients.rows)
         gradient, hessian = self.leaf_sums([gradients])
         sums = gradient[:, 0], hessian[:, 0], count
         branches = config.frontier(config.max_leaves).group_leaves(tree, sums, partial(config.rules.allows_leaves, scale=gradients.scale))

@@ -16,14 +16,16 @@ from sapwood.trees.tree import Tree
 
 def add_tree(rows: Pages | SortedRows, tree: Tree, raw: np.ndarray, execution: Execution, factor: float = 1.0) -> None:
     """Add the prediction of a tree, times `factor`, to raw predictions, (n_outputs of the tree, n_rows)."""
-    trees, leaves = tree.native(), tree.leaves.native(tree.leaves.scaled(factor).arrays())
+    trees, own = tree.native(), tree.leaves.scaled(factor)
     if isinstance(rows, SortedRows):
+        leaves = own.native(own.arrays())
         scorer = kernels.Scorer(trees, leaves, rows.table.n_features, len(raw))
         for part, numbers in rows.blocks():
             out = np.ascontiguousarray(raw[:, part].T)
             scorer.add(numbers, 0, 1, out, execution.n_threads)
             raw[:, part] = out.T
     else:
+        leaves = own.native(own.on(rows.binning).arrays())
         for part, page in rows.blocks():
             kernels.add_tree(tree=trees, leaves=leaves, raw=raw[:, part], n_threads=execution.n_threads, **page)
 

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
+from sapwood.data.pages import Pages
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
 from sapwood.trees.branches import Branches
 from sapwood.trees.gradients import FixedGradients
+from sapwood.trees.leaf_models import LinearLeaves
 from sapwood.trees.rules import Limits, Rules
 
 
 class LeafAssignment:
-    """Leaf of each training row in the current tree. Allocated once in a fit and filled by every tree."""
+    """Leaf of each training row in the current tree. Allocated once in a fit and filled by every tree.
+
+    Parameters
+    ----------
+    pages : binned rows; None if leaves are constant
+    """
 
     memory: np.ndarray
 
-    def __init__(self, n_rows: int) -> None:
+    def __init__(self, n_rows: int, pages: Pages | None = None) -> None:
         self.memory = np.empty(n_rows, dtype=np.uint8)
-        self.n_rows = n_rows
+        self.n_rows, self.pages = n_rows, pages
 
     def reset(self, nodes: np.ndarray, count: np.ndarray, limits: Limits) -> None:
         """Prepare for a tree whose leaves are these nodes."""
@@ -46,6 +54,21 @@ class LeafAssignment:
         """Add leaf values, (n_leaves,) or (n_leaves, n_outputs), to raw predictions, (n_rows,) or (n_outputs, n_rows)."""
         kernels.add_leaf_values(self.data, self.size, values, raw, execution.n_threads)
 
+    def add_linear(self, leaves: LinearLeaves, raw: np.ndarray, execution: Execution) -> None:
+        """Add the predictions of linear leaves, (n_leaves,), to raw predictions, (n_rows,) or (1, n_rows)."""
+        assert self.pages is not None
+        values = leaves.native(leaves.on(self.pages.binning).arrays())
+        for rows, page in self.native_pages:
+            own = self.data[rows.start * self.size : rows.stop * self.size]
+            out = raw[..., rows]
+            kernels.add_linear_leaves(page=page, leaves=own, leaf_size=self.size, values=values, raw=out, n_threads=execution.n_threads)
+
+    @cached_property
+    def native_pages(self) -> list[tuple[slice, kernels.Page]]:
+        """The rows of each page, and the page."""
+        assert self.pages is not None
+        return [(page.rows, native) for page, native in zip(self.pages.pages, self.pages.open(0), strict=True)]
+
     @property
     def of_row(self) -> np.ndarray:
         """Leaf of each row, (n_rows,), as an index into `nodes`."""
@@ -56,6 +79,14 @@ class LeafAssignment:
         if self.groups is None:
             return of_leaves(of_row, len(self.nodes))
         return of_leaves(self.groups[of_row], int(self.groups.max()) + 1)[self.groups]
+
+    def group_max(self, of_leaves: np.ndarray) -> np.ndarray:
+        """Return for each leaf the maximum over the leaves of its group, (n_leaves, ...)."""
+        if self.groups is None:
+            return of_leaves
+        most = np.full_like(of_leaves, np.iinfo(of_leaves.dtype).min)
+        np.maximum.at(most, self.groups, of_leaves)
+        return most[self.groups]
 
     def group_sums(self, of_leaves: np.ndarray) -> np.ndarray:
         """Return for each leaf the sum over the leaves of its group, (n_leaves, ...)."""

@@ -101,6 +101,19 @@ class Rules:
             steps = (steps * weight + limits.parent) / (weight + 1)
         return np.minimum(np.maximum(steps, limits.lower), limits.upper)
 
+    def slope_factor(self, steps: np.ndarray, reach: np.ndarray, count: np.ndarray) -> np.ndarray:
+        """(n_leaves,) float64: what the slopes of linear leaves are multiplied by, so that no row moves by more than the largest step:
+        leaves of these steps, whose slopes add at most `reach`."""
+        most = min(self.max_step, self.max_final_step)
+        factor = np.ones(len(steps))
+        if most < math.inf:
+            np.divide(np.maximum(most - np.abs(steps), 0.0), reach, out=factor, where=reach > 0)
+            factor = np.minimum(factor, 1.0)
+        if self.path_smooth:
+            weight = count / self.path_smooth
+            factor *= weight / (weight + 1)
+        return factor
+
 
 @dataclass(frozen=True)
 class Limits:

@@ -194,6 +194,15 @@ MAKERS = {
     "means of many levels": lambda: _fit_towns("auto"),
     "combinations": lambda: _fit_frame(categorical_encoding="target", max_combination=2),
 }
+LINEAR_MAKERS = {  # formats whose leaves are numbers refuse them
+    "linear leaves": lambda: _fit_numbers(BoostingRegressor(leaf_model="linear")),
+    "linear leaves and own missing values": lambda: _fit_numbers(BoostingRegressor(leaf_model="linear", missing=[0, -3, 99])),
+    "linear leaves of two classes": lambda: _fit_numbers(BoostingClassifier(leaf_model="linear", grow_policy="symmetric"), _classes(2)),
+    "linear leaves of four classes": lambda: _fit_numbers(
+        BoostingClassifier(leaf_model="linear", multi_strategy="one_output_per_tree"), _classes(4)
+    ),
+    "linear leaves and means of levels": lambda: _fit_frame(leaf_model="linear", categorical_encoding="target"),
+}
 NEW_ROWS = {
     "an array with categories": lambda: codes(200, seed=4) + [0, 0, 0, 0, 3],  # levels that were not there
     "dates and bools": lambda: dates(200, seed=5),
@@ -213,12 +222,13 @@ CATEGORIES = (
     "many levels",
     "means of many levels",
     "combinations",
+    "linear leaves and means of levels",
 )
 
 
 @cache
 def fitted(kind):
-    return MAKERS[kind]()
+    return (MAKERS | LINEAR_MAKERS)[kind]()
 
 
 @cache
@@ -235,7 +245,7 @@ def matrix(kind):
     """The same as numbers: of a category its codes, NaN for what is missing or was not seen."""
     x = rows(kind)
     estimator = fitted(kind)
-    if kind == "own missing values":
+    if kind.endswith("own missing values"):
         return x
     table = read_table(x, estimator.model_.schema)
     out = np.column_stack([table.read(slice(None), c, c + 1)[:, 0].astype(float) for c in range(table.n_features)])

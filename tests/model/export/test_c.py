@@ -24,7 +24,7 @@ def run(function, x, n_outputs):
     return out
 
 
-@pytest.mark.parametrize("kind", kinds.MAKERS)
+@pytest.mark.parametrize("kind", [*kinds.MAKERS, *kinds.LINEAR_MAKERS])
 def test_it_predicts_the_same_bits(kind, tmp_path):
     library = build(kinds.fitted(kind).export("c"), tmp_path)
     x, expected = kinds.matrix(kind), kinds.raw(kind)

@@ -12,6 +12,7 @@ from typing import Any
 from sapwood.data.columns import Kind
 from sapwood.encoding.lookup import Lookup
 from sapwood.model.export.base import Exporter, ExportError
+from sapwood.model.export.c_linear import ADD, READ_INPUTS, LinearTables
 from sapwood.model.export.c_pieces import (
     ABSENT,
     CALENDAR,
@@ -32,6 +33,7 @@ from sapwood.model.export.c_pieces import (
     WALK,
 )
 from sapwood.model.export.forest import Forest
+from sapwood.trees.leaf_models import LinearLeaves
 
 PER_LINE = 6
 
@@ -114,17 +116,21 @@ class CSource(Exporter):
     def _trees(self) -> str:
         forest = self.forest
         roots = list(accumulate((len(tree.feature) for tree in forest.trees), initial=0))
+        linear = self._linear()
         values: list[str] = []
         rows: list[str] = []
+        n_slopes = 0
         sets: list[str] = []
         for root, tree in zip(roots, forest.trees, strict=False):
             first_set = len(sets)
             sets += [f"0x{word:08x}u" for word in tree.sets.ravel()]
-            value = self.leaf_values(tree)
+            value = self.leaf_values(tree) if linear is None else tree.leaves.mean_values()
             by_set = forest.model.binning.is_category(tree.feature)
             for node, feature in enumerate(tree.feature):
                 if feature < 0:
-                    rows.append(f"{{0, -1, {len(values)}, 0, -1, 0}}")
+                    own = 0 if linear is None else linear.n_slopes[root + node]
+                    rows.append(f"{{0, -1, {len(values)}, {n_slopes}, {own or -1}, 0}}")
+                    n_slopes += own
                     values += map(_number, value[node])
                     continue
                 threshold, number = ("0", first_set // 8 + tree.bin[node]) if by_set[node] else (_number(tree.threshold[node]), -1)
@@ -136,6 +142,9 @@ class CSource(Exporter):
         add = f"out[i % {forest.n_outputs}] += leaf_values[node->left];"
         if forest.shared:
             add = f"for (k = 0; k < {forest.n_outputs}; ++k) out[k] += leaf_values[node->left + k];"
+        if linear is not None:
+            parts.append(linear.tables(_table, _number))
+            add = ADD.format(n_outputs=forest.n_outputs)
         features = FEATURES.format(n_features=forest.model.n_features, n_columns=forest.n_columns)
         if forest.absent:  # codes of categories are not affected: they are looked up in x afterwards
             parts.append(_table("double", "absent", map(_number, forest.absent)))
@@ -146,7 +155,16 @@ class CSource(Exporter):
             features += PARTED.format(n=len(forest.calendar_parts))
         features = features if forest.absent or self.lookups or forest.calendar_parts else ""
         body = {"n_outputs": forest.n_outputs, "n_trees": len(forest.trees), "add": add, "x": "features" if features else "x"}
+        if linear is not None:
+            features += READ_INPUTS.format(n=linear.n_inputs, x=body["x"])
         return "".join([*parts, RAW.format(name=self.prefix, features=features, **body)])
+
+    def _linear(self) -> LinearTables | None:
+        """Slopes, if any leaf has some."""
+        leaves = [tree.leaves for tree in self.forest.trees]
+        if self.forest.model.leaf_model is not LinearLeaves or not any(own.constant_values() is None for own in leaves):
+            return None
+        return LinearTables(leaves)
 
     def _link(self) -> str:
         code = LINKS[self.forest.link].format(n=self.forest.n_outputs)

@@ -2,7 +2,8 @@
 
 from sapwood.trees.leaf_models.base import LeafModel
 from sapwood.trees.leaf_models.constant import ConstantLeaves
+from sapwood.trees.leaf_models.linear import LinearLeaves
 
-LEAF_MODELS: dict[str, type[LeafModel]] = {model.name: model for model in (ConstantLeaves,)}
+LEAF_MODELS: dict[str, type[LeafModel]] = {model.name: model for model in (ConstantLeaves, LinearLeaves)}
 
-__all__ = ["LEAF_MODELS", "ConstantLeaves", "LeafModel"]
+__all__ = ["LEAF_MODELS", "ConstantLeaves", "LeafModel", "LinearLeaves"]

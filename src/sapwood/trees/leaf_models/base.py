@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from sapwood.data.binning import Binning
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
 
@@ -106,6 +107,10 @@ class LeafModel(ABC):
     def with_features(self, feature: np.ndarray) -> Self:
         """Return the leaves with renumbered features. `feature`, (n_features,) int32, holds the new number of each feature."""
 
+    def on(self, binning: Binning) -> Self:
+        """Return the same leaves for rows in these bins, whose cut points are among those of the fit."""
+        return self
+
     @classmethod
     @abstractmethod
     def join(cls, leaves: Sequence[Self]) -> dict[str, np.ndarray]:
@@ -160,6 +165,11 @@ class LeafModel(ABC):
     @abstractmethod
     def describe(self, node: int) -> dict[str, Any]:
         """Return a leaf as JSON data."""
+
+    @classmethod
+    def describe_all(cls, leaves: Sequence[Self]) -> tuple[dict[str, Any], Sequence[Self]]:
+        """Return what `describe` of all trees refers to, as plain data, and the leaves to be described."""
+        return {}, leaves
 
     @classmethod
     @abstractmethod
