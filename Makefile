@@ -8,9 +8,12 @@ KERNELS := CMakeLists.txt pyproject.toml $(wildcard src/kernels/*.?pp src/kernel
 EDGE_TESTS := tests/estimators/test_estimator_checks.py tests/uncertainty/test_estimator_checks.py tests/sampling/test_held_out.py
 OLDEST := numpy==1.26.* scipy==1.11.* scikit-learn==1.6.* narwhals==2.0.* 'pandas<3'
 NEWEST := --upgrade numpy scipy scikit-learn narwhals pandas
+SANITIZER_asan := address
+SANITIZER_tsan := thread
+TSAN_TESTS := tests/kernels tests/estimators/test_concurrency.py
 ASAN_TESTS := tests/kernels tests/trees tests/losses tests/model tests/data tests/encoding
 
-.PHONY: help demo test lint types stubs unit bench quality fuzz fuzzer hostile mutants kill asan format clean edges FORCE
+.PHONY: help demo test lint types stubs unit bench quality fuzz fuzzer hostile mutants kill asan tsan format clean edges FORCE
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -71,6 +74,11 @@ edges: build/edges/oldest/installed build/edges/newest/installed  ## estimator c
 		build/edges/$$edge/bin/python -m pytest -q -W default -p no:cacheprovider $(EDGE_TESTS) || exit 1; \
 	done
 
+tsan: build/tsan/installed  ## the tests of kernels and of concurrent fits under the thread sanitizer
+	@LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
+		TSAN_OPTIONS=halt_on_error=1:exitcode=66:die_after_fork=0:history_size=7 \
+		build/tsan/bin/python -m pytest -p no:cacheprovider -k "threads or pool or concurren or memory" $(TSAN_TESTS)
+
 format: .venv/dev  ## format the source
 	@$(BIN)/python tools/generate_signatures.py && $(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/clang-format -i src/kernels/*.?pp src/kernels/*/*.?pp
 
@@ -110,12 +118,12 @@ build/modules: FORCE
 	@touch $@
 
 # An environment of its own that borrows .venv's packages, but not its editable install.
-build/asan/installed: .venv/dev $(wildcard src/sapwood/*.py src/sapwood/*/*.py src/sapwood/*/*/*.py)
-	@test -x build/asan/bin/python || $(PYTHON) -m venv build/asan
+build/%/installed: .venv/dev $(wildcard src/sapwood/*.py src/sapwood/*/*.py src/sapwood/*/*/*.py)
+	@test -x build/$*/bin/python || $(PYTHON) -m venv build/$*
 	@$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
-		> "$$(build/asan/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/borrowed.pth"
-	@PATH="$(CURDIR)/$(BIN):$$PATH" build/asan/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
-		--force-reinstall -C cmake.define.SAPWOOD_SANITIZE=ON -C install.strip=false -C build-dir=build/asan/cmake .
+		> "$$(build/$*/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/borrowed.pth"
+	@PATH="$(CURDIR)/$(BIN):$$PATH" build/$*/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+		--force-reinstall -C cmake.define.SAPWOOD_SANITIZE=$(SANITIZER_$*) -C install.strip=false -C build-dir=build/$*/cmake .
 	@touch $@
 
 build/mutants/installed: .venv/dev $(KERNELS) $(wildcard src/sapwood/*.py src/sapwood/*/*.py src/sapwood/*/*/*.py)

@@ -1382,23 +1382,14 @@ for add_group in (
 # The record, and the command
 
 
-# Parts of the names of fits that depend on how NumPy computes logarithms, or on whether its sort puts 0.0 or -0.0 first.
-NEED_SAME_NUMPY = ("three classes focal", "aft", "sketch")
-
-
-def numpy_build() -> str:
-    """The version of NumPy, and the instruction sets that it found."""
-    return " ".join([np.__version__, *np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])])
-
-
-def recorded() -> dict[str, Any]:
-    """{"numpy": its version and instruction sets, "fits": {name: hashes}}."""
+def recorded() -> dict[str, str]:
+    """Hashes by the name of the fit."""
     return json.loads(RECORD.read_text(encoding="utf-8"))
 
 
 def write(fits: dict[str, str]) -> None:
     lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(fits[name])}" for name in sorted(fits))
-    RECORD.write_text(f'{{"numpy": "{numpy_build()}", "fits": {{\n{lines}\n}}}}\n', encoding="utf-8")
+    RECORD.write_text(f"{{\n{lines}\n}}\n", encoding="utf-8")
 
 
 def difference(found: str, expected: str | None) -> str | None:
@@ -1417,15 +1408,13 @@ def main() -> int:
     parser.add_argument("--slowest", type=int, metavar="N", default=0, help="list the fits that took longest")
     arguments = parser.parse_args()
     chosen = [name for name in FITS if arguments.only in name or fnmatch.fnmatch(name, arguments.only)]
-    expected = recorded() if RECORD.exists() else {"numpy": numpy_build(), "fits": {}}
-    if expected["numpy"] != numpy_build() and not arguments.write:
-        print(f"The hashes were recorded with NumPy {expected['numpy']}; this is {numpy_build()}. These fits may differ: {NEED_SAME_NUMPY}")
+    expected = recorded() if RECORD.exists() else {}
     found, failed, seconds = {}, 0, {}
     for name in chosen:
         begin = time.perf_counter()
         try:
             found[name] = FITS[name].hashes()
-            problem = None if arguments.write else difference(found[name], expected["fits"].get(name))
+            problem = None if arguments.write else difference(found[name], expected.get(name))
         except Exception as error:  # the other fits are still to be compared
             problem = f"failed: {type(error).__name__}: {error}"
         seconds[name] = time.perf_counter() - begin
@@ -1435,8 +1424,8 @@ def main() -> int:
     for name in sorted(seconds, key=lambda name: -seconds[name])[: arguments.slowest]:
         print(f"{seconds[name]:.3f} s  {name}")
     if arguments.write and not failed:
-        write((expected["fits"] if arguments.only != "*" else {}) | found)
-    if arguments.only == "*" and (gone := sorted(set(expected["fits"]) - set(FITS))) and not arguments.write:
+        write((expected if arguments.only != "*" else {}) | found)
+    if arguments.only == "*" and (gone := sorted(set(expected) - set(FITS))) and not arguments.write:
         failed += len(gone)
         print(f"recorded, but not in the registry: {gone}")
     print(f"{len(chosen)} fits, {failed} {'failed' if arguments.write else 'differ'}, {sum(seconds.values()):.0f} s")

@@ -32,8 +32,13 @@ NB_MODULE(SAPWOOD_MODULE, m) {
   bind_tables(m);
   bind_pages(m);
   bind_rules(m);
-  bind_growing(m);
+  bind_nodes(m);
+  bind_partition(m);
+  bind_search(m);
+  bind_sorted(m);
   bind_scoring(m);
   bind_linear_leaves(m);
   bind_file(m);
+  bind_functions(m);
+  bind_signals(m);
 }

@@ -55,7 +55,7 @@ def test_sums_of_sparse_rows_are_those_of_dense_ones(n_threads):
     x = sparse.random_array((9_000, 6), density=0.1, rng=1).tocsr()
     x.data[:50] = np.nan
     sums = np.zeros(6, dtype=np.uint64)
-    SparseTable(x).lines.hash_columns(sums, n_threads)
+    SparseTable(x).native.hash_columns(sums, n_threads)
     np.testing.assert_array_equal(sums, twin.hash_columns(x.toarray(), 0))
 
 

@@ -111,7 +111,8 @@ class TestGrower:
 
     def root(self, grower, n_rows):
         gradient = np.random.default_rng(2).integers(-1000, 1000, n_rows).astype(np.int32)
-        gain = grower.start(TreeInput(gradient.view(np.uint8), kernels.HistogramFormat(0, 20), kernels.SplitRules(), 0, 0))
+        settings = kernels.TreeSettings(kernels.HistogramFormat(0, 20), kernels.SplitRules(), 0, 0)
+        gain = grower.start(TreeInput(gradient.view(np.uint8), settings))
         return gain, grower.search.histogram(0)
 
     @pytest.mark.parametrize("n_features", [3, 70])

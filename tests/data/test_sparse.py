@@ -231,7 +231,7 @@ def test_cut_points_are_those_of_the_dense_table():
 
 
 @pytest.mark.parametrize(
-    ("across", "begin", "message"),
+    ("indices", "indptr", "message"),
     [
         ([0, 3], [0, 1, 2], "in range"),
         ([-1, 0], [0, 1, 2], "in range"),
@@ -243,9 +243,9 @@ def test_cut_points_are_those_of_the_dense_table():
         ([0], [0, 1, 2], "do not fit"),
     ],
 )
-def test_invalid_lines_raise(across, begin, message):
+def test_broken_matrices_are_refused(indices, indptr, message):
     with pytest.raises(ValueError, match=message):
-        kernels.Lines(np.ones(2), np.array(across, dtype=np.int32), np.array(begin, dtype=np.int64), 3, False, 1)
+        kernels.SparseMatrix(np.ones(2), np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int64), 3, False, 1)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64])
@@ -254,10 +254,10 @@ def test_transpose(n_rows, n_features, density, dtype):
     rng = np.random.default_rng(n_rows)
     dense = (rng.integers(1, 100, (n_rows, n_features)) * (rng.random((n_rows, n_features)) < density)).astype(dtype)
     rows = sparse.csr_array(dense)
-    lines = kernels.Lines(rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int64), n_features, False, 1)
+    matrix = kernels.SparseMatrix(rows.data, rows.indices.astype(np.int32), rows.indptr.astype(np.int64), n_features, False, 1)
     for n_threads in (1, 3):
-        turned = lines.turned(n_threads)
-        for found, expected in ((turned, dense.T), (turned.turned(n_threads), dense)):
+        transposed = matrix.transposed(n_threads)
+        for found, expected in ((transposed, dense.T), (transposed.transposed(n_threads), dense)):
             out = np.empty(expected.shape)
             found.fill_dense(0, 0, expected.shape[1], out, 1)
             assert_array_equal(out, expected)

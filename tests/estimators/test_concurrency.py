@@ -18,7 +18,7 @@ from sapwood import BoostingClassifier, BoostingRegressor, Model
 from sapwood.data.tables import ArrayTable
 from sapwood.runtime import threads
 from sapwood.runtime.execution import SERIAL, Execution
-from sapwood.runtime.threads import available_cpus, resolve_threads
+from sapwood.runtime.threads import resolve_threads
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 60  # what hangs fails after this long
@@ -232,6 +232,43 @@ def test_an_interrupt_ends_a_large_fit_within_a_second_and_the_next_fit_works():
     assert next_fit_works
 
 
+INTERRUPT_PREDICTION = """
+import json, os, signal, threading, time
+import numpy as np
+from sapwood import BoostingRegressor
+rng = np.random.default_rng(0)
+X = rng.normal(size=(3_000, 12))
+estimator = BoostingRegressor(max_iter=300, max_leaf_nodes=31, early_stopping=False).fit(X, X[:, 0] * X[:, 1] + rng.normal(size=len(X)))
+many, waits = rng.normal(size=(4_000_000, 12)), []
+few = estimator.predict(X[:100]).tobytes()
+calls = [lambda: estimator.predict(many), lambda: estimator.apply(many[:1_000_000]), lambda: estimator.explain(many[:200_000])]
+calls += [lambda: estimator.explain(many[:20_000], interactions=True), lambda: estimator.explain(many[:5_000], background=X)]
+for n_jobs in (1, 2):
+    estimator.set_params(n_jobs=n_jobs)
+    for call in calls:
+
+        def send():
+            waits.append(-time.monotonic())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        timer = threading.Timer(0.3, send)
+        timer.start()
+        try:
+            call()
+        except KeyboardInterrupt:
+            waits[-1] += time.monotonic()
+        timer.join()
+print(json.dumps([waits, estimator.predict(X[:100]).tobytes() == few]))
+"""
+
+
+def test_an_interrupt_ends_predictions_and_explanations_within_a_second():
+    waits, still_predicts = run(INTERRUPT_PREDICTION, timeout=150)
+    assert len(waits) == 10
+    assert 0 <= min(waits) <= max(waits) < 1
+    assert still_predicts
+
+
 # How many threads
 
 
@@ -263,23 +300,6 @@ def test_the_openmp_variable_limits_the_default(variable, n_threads, monkeypatch
     assert resolve_threads(None) == n_threads
     assert resolve_threads(4) == 4
     assert resolve_threads(-1) == 4
-
-
-@pytest.mark.parametrize(
-    ("quota", "n_cpus"),
-    [("max 100000", 6), ("100000 100000", 1), ("150000 100000", 2), ("50000 100000", 1), ("1000000 100000", 6), ("", 6), ("broken", 6)],
-)
-def test_affinity_and_control_group_limit_the_cpus(quota, n_cpus, monkeypatch, tmp_path):
-    (tmp_path / "cpu.max").write_text(quota)
-    monkeypatch.setattr(threads, "Path", lambda path: tmp_path / Path(path).name)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(6)))
-    assert available_cpus() == n_cpus
-
-
-def test_without_a_control_group_affinity_alone_counts(monkeypatch, tmp_path):
-    monkeypatch.setattr(threads, "Path", lambda path: tmp_path / "absent")
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {1, 5})
-    assert available_cpus() == 2
 
 
 THREADS_STARTED = """

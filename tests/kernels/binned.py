@@ -185,8 +185,8 @@ class Gradients:
     def start(self, grower, max_depth=0, allowed=None, sample=None, **rules):
         """Begin a tree; returns the gain of the root's best split."""
         kernels = module_of(grower)
-        tree = TreeInput(self.records(), self.format(kernels), kernels.SplitRules(**rules), max_depth, self.key, allowed, sample)
-        return grower.start(tree)
+        settings = kernels.TreeSettings(self.format(kernels), kernels.SplitRules(**rules), max_depth, self.key)
+        return grower.start(TreeInput(self.records(), settings, allowed, sample))
 
 
 def grow(tree, gradients, n_splits, leaf_size=4, **rules):

@@ -9,15 +9,14 @@ import pytest
 CASES = {
     "a leaf without a value": "kernels.add_leaf_values(np.full(16, 255, np.uint8), 4, np.zeros(1), np.zeros(4), 1)",
     "cuts that begin before the first": """
-begin = np.array([-200, 0, 2])
-kernels.bin_table(np.zeros((4, 2)), 0, np.arange(2.0), begin, np.zeros(16, np.uint8), 4, 0, 2, 4, np.zeros(2, np.uint8), 1)
+kernels.CutPoints(np.arange(2.0), np.array([-200, 0, 2]))
 """,
     "a group of more than 64 features": """
 ones, zeros = np.ones(200, np.int32), np.zeros(200, np.uint8)
 layout = kernels.BinLayout(ones, zeros, ones, 200, 200)
 partition = kernels.RowPartition(layout, [kernels.Page(layout, np.zeros(200 * 300, np.uint8), 300)], 1)
-rules = kernels.HistogramFormat(1, 20), kernels.SplitRules(), 0, 0
-kernels.SplitSearch(layout, 1, 1 << 20).start(partition, np.zeros(2400, np.uint8), *rules)
+settings = kernels.TreeSettings(kernels.HistogramFormat(1, 20), kernels.SplitRules(), 0, 0)
+kernels.SplitSearch(layout, 1, 1 << 20).start(partition, np.zeros(2400, np.uint8), settings)
 """,
     "scoring with no threads": """
 leaf = np.array([-1], np.int32)
@@ -35,24 +34,30 @@ partition.leaf_sums(np.zeros(257, np.int64), np.zeros(20, np.uint8), 1)
 """,
     "a link that does not exist": "kernels.apply_link('probit', np.zeros((2, 1)), 1)",
     "a softmax of no classes": """
-target = kernels.RecordTarget(1.0, 1.0, np.zeros((0, 32), np.uint8))
-kernels.softmax_records(np.zeros(4), np.zeros((0, 4)), None, target, 0, 4, 1)
+target = kernels.GradientTarget(1.0, 1.0, np.zeros((0, 32), np.uint8))
+kernels.softmax_fixed_gradients(kernels.LossRows(np.zeros(4), np.zeros((0, 4)), None), target, 0, 4, 1)
 """,
     "records of one dimension where each class has its own": """
-target = kernels.RecordTarget(1.0, 1.0, np.zeros(64, np.uint8))
-kernels.softmax_records(np.zeros(4), np.zeros((2, 4)), None, target, 0, 4, 1)
+target = kernels.GradientTarget(1.0, 1.0, np.zeros(64, np.uint8))
+kernels.softmax_fixed_gradients(kernels.LossRows(np.zeros(4), np.zeros((2, 4)), None), target, 0, 4, 1)
 """,
     "records of two dimensions for one output": """
-kernels.loss_records(0, np.zeros(4), np.zeros(4), None, kernels.RecordTarget(1.0, 1.0, np.zeros((1, 32), np.uint8)), 1)
+rows = kernels.LossRows(np.zeros(4), np.zeros(4), None)
+kernels.loss_fixed_gradients(kernels.Loss(0), rows, kernels.GradientTarget(1.0, 1.0, np.zeros((1, 32), np.uint8)), 1)
 """,
     "queries that do not cover the rows": "kernels.RankedRows(np.ones(4), np.zeros(4), None, np.array([0, 5]), np.ones(1))",
     "gradients of other rows": """
 rows = kernels.RankedRows(np.ones(4), np.zeros(4), None, np.array([0, 4]), np.ones(1))
 kernels.listwise_gradients(rows, np.zeros(3), np.zeros(4), 1)
 """,
-    "a page whose size overflows": """
-page, missing, begin = np.zeros(64, np.uint8), np.zeros(8, np.uint8), np.zeros(9, np.int64)
-kernels.bin_table(np.ones((400, 8)), 0, np.empty(0), begin, page, 1 << 61, 0, 8, 8, missing, 1)
+    "a page with fewer rows than the table": """
+flags, cuts = np.zeros(8, np.uint8), kernels.CutPoints(np.empty(0), np.zeros(9, np.int64))
+kernels.bin_table(np.ones((400, 8)), cuts, kernels.PageBuffer(np.zeros((1, 8, 8), np.uint8), 8, flags, flags), 0, 0, 1)
+""",
+    "a row of the page whose place overflows": """
+flags, cuts = np.zeros(8, np.uint8), kernels.CutPoints(np.empty(0), np.zeros(9, np.int64))
+page = kernels.PageBuffer(np.zeros((1, 8, 8), np.uint8), 8, flags, flags)
+kernels.bin_table(np.ones((4, 8)), cuts, page, (1 << 63) - 2, 0, 1)
 """,
 }
 

@@ -138,7 +138,8 @@ def bin_table(kernels, x, cuts, width=None, stride=None, first_row=0, page_rows=
     missing = np.zeros(n_features, dtype=np.uint8)
     all_cuts = np.concatenate([*cuts, np.empty(0)])
     begin = np.concatenate([[0], np.cumsum([len(c) for c in cuts])]).astype(np.int64)
-    kernels.bin_table(x, 0, all_cuts, begin, page.reshape(-1), page_rows, first_row, width, stride, missing, n_threads)
+    buffer = kernels.PageBuffer(page, width, missing, np.zeros_like(missing))
+    kernels.bin_table(x, kernels.CutPoints(all_cuts, begin), buffer, first_row, 0, n_threads)
     flat = np.concatenate([group[:, :width] for group in page], axis=1)[:, :n_features]
     untouched = np.concatenate([flat[:first_row], flat[first_row + n_rows :]])
     assert not untouched.any()
@@ -220,10 +221,12 @@ class TestBinTable:
         x[3, 9] = np.nan
         cuts = random_cuts(rng, 10)
         all_cuts, begin = np.concatenate(cuts), np.concatenate([[0], np.cumsum([len(c) for c in cuts])]).astype(np.int64)
-        pages, flags = np.zeros((2, 3 * 50 * 4), dtype=np.uint8), np.zeros((2, 10), dtype=np.uint8)
-        kernels.bin_table(x, 0, all_cuts, begin, pages[0], 50, 0, 4, 4, flags[0], 1)
+        pages, flags = np.zeros((2, 3, 50, 4), dtype=np.uint8), np.zeros((2, 10), dtype=np.uint8)
+        native = kernels.CutPoints(all_cuts, begin)
+        whole, by_column = (kernels.PageBuffer(page, 4, own, own.copy()) for page, own in zip(pages, flags, strict=True))
+        kernels.bin_table(x, native, whole, 0, 0, 1)
         for f in range(10):
-            kernels.bin_table(x[:, f : f + 1], f, all_cuts, begin, pages[1], 50, 0, 4, 4, flags[1], 1)
+            kernels.bin_table(x[:, f : f + 1], native, by_column, 0, f, 1)
         np.testing.assert_array_equal(*pages)
         np.testing.assert_array_equal(*flags)
 
@@ -237,7 +240,8 @@ class TestBinTable:
 
     def test_missing_flags_are_only_ever_raised(self, kernels):
         x, missing = np.zeros((2, 2)), np.array([1, 0], dtype=np.uint8)
-        kernels.bin_table(x, 0, np.empty(0), np.zeros(3, dtype=np.int64), np.zeros(8, dtype=np.uint8), 2, 0, 2, 4, missing, 1)
+        cuts = kernels.CutPoints(np.empty(0), np.zeros(3, dtype=np.int64))
+        kernels.bin_table(x, cuts, kernels.PageBuffer(np.zeros((1, 2, 4), dtype=np.uint8), 2, missing, missing.copy()), 0, 0, 1)
         np.testing.assert_array_equal(missing, [1, 0])
 
     @pytest.mark.parametrize(
@@ -246,35 +250,47 @@ class TestBinTable:
             {"first_feature": -1},
             {"first_feature": 1},
             {"width": 0},
-            {"stride": 1},
-            {"page_rows": 4},
+            {"width": 5},
+            {"width": 1},
             {"first_row": 1},
             {"first_row": -1},
-            {"page": np.zeros(19, dtype=np.uint8)},
+            {"codes": np.zeros((1, 4, 4), dtype=np.uint8)},
+            {"codes": np.zeros((0, 5, 4), dtype=np.uint8)},
+            {"missing": np.zeros(3, dtype=np.uint8)},
+            {"clashes": np.zeros(1, dtype=np.uint8)},
             {"cuts": np.zeros(2)},
+            {"cuts_begin": np.array([0, 3], dtype=np.int64)},
             {"cuts_begin": np.array([0, 2, 3], dtype=np.int64)[:2]},
             {"cuts_begin": np.array([0, 4, 3], dtype=np.int64)},
+            {"cuts_begin": np.empty(0, dtype=np.int64)},
             {"cuts": np.arange(258.0), "cuts_begin": np.array([0, 3, 258], dtype=np.int64)},
         ],
         ids=lambda change: "-".join(change),
     )
     def test_bad_arguments(self, kernels, change):
         good = {
-            "x": np.zeros((5, 2)),
-            "first_feature": 0,
+            "codes": np.zeros((1, 5, 4), dtype=np.uint8),
+            "width": 2,
+            "missing": np.zeros(2, dtype=np.uint8),
+            "clashes": np.zeros(2, dtype=np.uint8),
             "cuts": np.arange(3.0),
             "cuts_begin": np.array([0, 2, 3], dtype=np.int64),
-            "page": np.zeros(20, dtype=np.uint8),
-            "page_rows": 5,
             "first_row": 0,
-            "width": 2,
-            "stride": 4,
-            "missing": np.zeros(2, dtype=np.uint8),
-            "n_threads": 1,
+            "first_feature": 0,
         }
-        kernels.bin_table(**good)
+
+        def call(codes, width, missing, clashes, cuts, cuts_begin, first_row, first_feature):
+            native, page = kernels.CutPoints(cuts, cuts_begin), kernels.PageBuffer(codes, width, missing, clashes)
+            kernels.bin_table(np.zeros((5, 2)), native, page, first_row, first_feature, 1)
+
+        call(**good)
         with pytest.raises(ValueError):
-            kernels.bin_table(**{**good, **change})
+            call(**{**good, **change})
+
+    @pytest.mark.parametrize("codes", [np.zeros((1, 4, 8), dtype=np.uint8)[:, :, ::2], np.zeros((1, 4, 4)), np.zeros(16, dtype=np.uint8)])
+    def test_a_page_that_would_be_copied_is_refused(self, kernels, codes):
+        with pytest.raises(TypeError):
+            kernels.PageBuffer(codes, 2, np.zeros(2, dtype=np.uint8), np.zeros(2, dtype=np.uint8))
 
 
 class TestSampleRows:

@@ -56,9 +56,10 @@ class Table:
         for bins in np.array_split(self.bins, n_pages):
             page = np.zeros((-(-self.n_columns // width), len(bins), 8), dtype=np.uint8)
             clashes = np.zeros(self.n_features, dtype=np.uint8)
+            buffer = kernels.PageBuffer(page, width, clashes.copy(), clashes)
             half = len(bins) // 2
             parts = [
-                kernels.store_rows(np.ascontiguousarray(rows), columns, page.reshape(-1), len(bins), start, width, 8, clashes, 2)
+                kernels.store_rows(np.ascontiguousarray(rows), columns, buffer, start, 2)
                 for rows, start in ((bins[:half], 0), (bins[half:], half))
             ]
             assert not clashes.any()
@@ -159,18 +160,19 @@ def test_a_tree_over_stored_rows(kernels, kinds):
     columns, width, (page,), (lists,) = table.stored(kernels, 1)
     raw = np.zeros(5_000)
     tree = {name: nodes[name] for name in ("feature", "bin", "left", "right", "missing_left")}
-    shape = {"n_rows": 5_000, "width": width, "stride": 8, "missing_bin": table.missing_bin}
-    add_tree(kernels, **tree, value=value, raw=raw, n_threads=2, page=page.reshape(-1), **shape, columns=columns, lists=lists)
+    layout = kernels.BinLayout(**table.arguments(), width=width, stride=8, columns=columns)
+    native = kernels.Page(layout, page.reshape(-1), 5_000, lists if columns.n_list_bins else None)
+    add_tree(kernels, native, **tree, value=value, raw=raw, n_threads=2)
     np.testing.assert_array_equal(raw, value[leaves[leaf_of_row]])
 
 
 def test_rows_that_clash_are_told(kernels):
     columns = kernels.ColumnLayout(*(np.array(a, dtype=np.int32) for a in ([2, 2, 2], [0, 0, 0], [0, 0, 0])))
-    clashes, page = np.zeros(3, dtype=np.uint8), np.zeros(8, dtype=np.uint8)
+    clashes, page = np.zeros(3, dtype=np.uint8), np.zeros((1, 2, 4), dtype=np.uint8)
     bins = np.array([[1, 0, 0], [0, 2, 1]], dtype=np.uint8)
-    kernels.store_rows(bins, columns, page, 2, 0, 1, 4, clashes, 1)
+    kernels.store_rows(bins, columns, kernels.PageBuffer(page, 1, clashes.copy(), clashes), 0, 1)
     assert clashes.tolist() == [0, 0, 1]
-    assert page.reshape(2, 4)[0, 0] == 1
+    assert page[0, 0, 0] == 1
 
 
 class TestBadArguments:
@@ -211,11 +213,14 @@ class TestBadArguments:
 
     def test_rows(self, kernels):
         columns = kernels.ColumnLayout(*(np.array(a, dtype=np.int32) for a in ([2, 2], [0, -1], [-1, 0])))
-        good = {"bins": np.zeros((5, 2), dtype=np.uint8), "columns": columns, "page": np.zeros(20, dtype=np.uint8), "page_rows": 5}
-        good |= {"first_row": 0, "width": 1, "stride": 4, "clashes": np.zeros(2, dtype=np.uint8), "n_threads": 1}
+        flags = np.zeros(2, dtype=np.uint8)
+        page = kernels.PageBuffer(np.zeros((1, 5, 4), dtype=np.uint8), 1, flags, flags)
+        good = {"bins": np.zeros((5, 2), dtype=np.uint8), "columns": columns, "page": page, "first_row": 0, "n_threads": 1}
         kernels.store_rows(**good)
-        changes = [{"bins": np.zeros((5, 3), dtype=np.uint8)}, {"page": np.zeros(19, dtype=np.uint8)}, {"page_rows": 4}, {"first_row": 1}]
-        changes += [{"first_row": -1}, {"width": 0}, {"stride": 0}, {"clashes": np.zeros(1, dtype=np.uint8)}]
+        small, empty = np.zeros((1, 4, 4), dtype=np.uint8), np.zeros((0, 5, 4), dtype=np.uint8)
+        changes = [{"bins": np.zeros((5, 3), dtype=np.uint8)}, {"first_row": 1}, {"first_row": -1}]
+        changes += [{"page": kernels.PageBuffer(codes, 1, flags, flags)} for codes in (small, empty)]
+        changes += [{"page": kernels.PageBuffer(np.zeros((1, 5, 4), dtype=np.uint8), 1, flags[:1], flags[:1])}]
         changes += [{"bins": np.full((5, 2), 3, dtype=np.uint8)}]  # a bin that its feature does not have
         for change in changes:
             with pytest.raises(ValueError):

@@ -28,6 +28,10 @@ def rows_of(name, n, is_weighted, seed=0):
     return y, raw, rng.uniform(0, 2, n) if is_weighted else None
 
 
+def loss_of(kernels, name):
+    return kernels.Loss(twin.KINDS[name], twin.FORMULAS[name].parameter)
+
+
 def times(values, weight):
     return values if weight is None else values * weight
 
@@ -49,9 +53,8 @@ class TestLossRecords:
     def test_pairs(self, kernels, name, is_weighted, n):
         y, raw, weight = rows_of(name, n, is_weighted)
         out = np.zeros(n, dtype=PAIR)
-        sums = kernels.loss_records(
-            twin.KINDS[name], y, raw, weight, kernels.RecordTarget(*SCALES, out.view(np.uint8)), 2, twin.FORMULAS[name].parameter
-        )
+        target = kernels.GradientTarget(*SCALES, out.view(np.uint8))
+        sums = kernels.loss_fixed_gradients(loss_of(kernels, name), kernels.LossRows(y, raw, weight), target, 2)
         assert_within_a_unit(out["gradient"], times(twin.FORMULAS[name].gradient(y, raw), weight) * SCALES[0])
         assert_within_a_unit(out["hessian"], times(twin.FORMULAS[name].hessian(y, raw), weight) * SCALES[1])
         assert_sums(sums, out["gradient"], out["hessian"])
@@ -61,9 +64,8 @@ class TestLossRecords:
     def test_singles(self, kernels, name, n):
         y, raw, _ = rows_of(name, n, False)
         out = np.zeros(n, dtype=np.int32)
-        sums = kernels.loss_records(
-            twin.KINDS[name], y, raw, None, kernels.RecordTarget(SCALES[0], 0.0, out.view(np.uint8)), 2, twin.FORMULAS[name].parameter
-        )
+        target = kernels.GradientTarget(SCALES[0], 0.0, out.view(np.uint8))
+        sums = kernels.loss_fixed_gradients(loss_of(kernels, name), kernels.LossRows(y, raw, None), target, 2)
         assert_within_a_unit(out, twin.FORMULAS[name].gradient(y, raw) * SCALES[0])
         assert_sums(sums, out, np.zeros(n))
 
@@ -72,7 +74,7 @@ class TestLossRecords:
     @sizes
     def test_extent(self, kernels, name, is_weighted, n):
         y, raw, weight = rows_of(name, n, is_weighted)
-        extent = kernels.loss_extent(twin.KINDS[name], y, raw, weight, 2, twin.FORMULAS[name].parameter)
+        extent = kernels.loss_extent(loss_of(kernels, name), kernels.LossRows(y, raw, weight), 2)
         expected = [np.abs(times(f(y, raw), weight)).max() for f in twin.FORMULAS[name][1:3]]
         np.testing.assert_allclose(extent, expected, rtol=2e-14)
 
@@ -82,7 +84,7 @@ class TestLossRecords:
         for broken in (np.nan, np.inf, -np.inf):
             y, raw = np.zeros(n), np.zeros(n)
             y[row] = broken
-            gradient, _ = kernels.loss_extent(twin.KINDS["squared_error"], y, raw, None, 2)
+            gradient, _ = kernels.loss_extent(loss_of(kernels, "squared_error"), kernels.LossRows(y, raw, None), 2)
             assert not np.isfinite(gradient)
 
     @losses
@@ -91,7 +93,7 @@ class TestLossRecords:
         for n in (1, 3, 4, 5, 20_001):
             y, raw, weight = rows_of(name, n, is_weighted)
             out = np.full(n, np.nan)
-            kernels.loss_values(twin.KINDS[name], y, raw, weight, out, 2, twin.FORMULAS[name].parameter)
+            kernels.loss_values(loss_of(kernels, name), kernels.LossRows(y, raw, weight), out, 2)
             np.testing.assert_allclose(out, times(twin.FORMULAS[name].value(y, raw), weight), rtol=1e-13, atol=1e-15)
 
     @losses
@@ -100,7 +102,7 @@ class TestLossRecords:
         for n in (1, 3, 4, 5, 20_001):
             y, raw, weight = rows_of(name, n, is_weighted)
             gradient, hessian = np.full((2, n), np.nan)
-            kernels.loss_gradients(twin.KINDS[name], y, raw, weight, gradient, hessian, 2, twin.FORMULAS[name].parameter)
+            kernels.loss_gradients(loss_of(kernels, name), kernels.LossRows(y, raw, weight), gradient, hessian, 2)
             np.testing.assert_allclose(gradient, times(twin.FORMULAS[name].gradient(y, raw), weight), rtol=1e-12, atol=4e-15)
             np.testing.assert_allclose(hessian, times(twin.FORMULAS[name].hessian(y, raw), weight), rtol=1e-11, atol=4e-15)
 
@@ -108,20 +110,11 @@ class TestLossRecords:
     def test_a_row_does_not_depend_on_its_neighbours(self, kernels, name):
         y, raw, weight = rows_of(name, 11, True)
         out, one = np.zeros(11, dtype=PAIR), np.zeros(1, dtype=PAIR)
-        kernels.loss_records(
-            twin.KINDS[name], y, raw, weight, kernels.RecordTarget(*SCALES, out.view(np.uint8)), 1, twin.FORMULAS[name].parameter
-        )
+        loss, targets = loss_of(kernels, name), [kernels.GradientTarget(*SCALES, records.view(np.uint8)) for records in (out, one)]
+        kernels.loss_fixed_gradients(loss, kernels.LossRows(y, raw, weight), targets[0], 1)
         for i in range(11):
             row = slice(i, i + 1)
-            kernels.loss_records(
-                twin.KINDS[name],
-                y[row],
-                raw[row],
-                weight[row],
-                kernels.RecordTarget(*SCALES, one.view(np.uint8)),
-                1,
-                twin.FORMULAS[name].parameter,
-            )
+            kernels.loss_fixed_gradients(loss, kernels.LossRows(y[row], raw[row], weight[row]), targets[1], 1)
             assert one[0] == out[i]
 
     @pytest.mark.parametrize("call", ["records", "extent", "values", "gradients"])
@@ -129,16 +122,18 @@ class TestLossRecords:
         y, raw, records, values = np.zeros(4), np.zeros(4), np.zeros(32, dtype=np.uint8), np.zeros(4)
 
         def run(kind=0, y=y, raw=raw, weight=None, records=records, values=values):
+            loss, rows = kernels.Loss(kind), kernels.LossRows(y, raw, weight)
             if call == "records":
-                return kernels.loss_records(kind, y, raw, weight, kernels.RecordTarget(1.0, 1.0, records), 1)
+                return kernels.loss_fixed_gradients(loss, rows, kernels.GradientTarget(1.0, 1.0, records), 1)
             if call == "extent":
-                return kernels.loss_extent(kind, y, raw, weight, 1)
+                return kernels.loss_extent(loss, rows, 1)
             if call == "gradients":
-                return kernels.loss_gradients(kind, y, raw, weight, values, values.copy(), 1)
-            return kernels.loss_values(kind, y, raw, weight, values, 1)
+                return kernels.loss_gradients(loss, rows, values, values.copy(), 1)
+            return kernels.loss_values(loss, rows, values, 1)
 
         run()
         bad = [{"kind": -1}, {"kind": len(twin.FORMULAS)}, {"y": np.zeros(3)}, {"raw": np.zeros(5)}, {"weight": np.zeros(3)}]
+        bad += [{"raw": np.zeros((2, 4))}, {"raw": np.zeros((1, 1, 4))}]
         bad += {
             "records": [{"records": np.zeros(31, dtype=np.uint8)}],
             "values": [{"values": np.zeros(3)}],
@@ -155,22 +150,22 @@ class TestArrayRecords:
         rng = np.random.default_rng(n)
         gradient, hessian = rng.normal(size=n), rng.random(n)
         pairs, singles = np.zeros(n, dtype=PAIR), np.zeros(n, dtype=np.int32)
-        sums = kernels.array_records(gradient, hessian, kernels.RecordTarget(*SCALES, pairs.view(np.uint8)), 2)
+        sums = kernels.fix_gradients(gradient, hessian, kernels.GradientTarget(*SCALES, pairs.view(np.uint8)), 2)
         np.testing.assert_array_equal(pairs["gradient"], np.rint(gradient * SCALES[0]))
         np.testing.assert_array_equal(pairs["hessian"], np.rint(hessian * SCALES[1]))
         assert_sums(sums, pairs["gradient"], pairs["hessian"])
-        sums = kernels.array_records(gradient, None, kernels.RecordTarget(SCALES[0], 0.0, singles.view(np.uint8)), 2)
+        sums = kernels.fix_gradients(gradient, None, kernels.GradientTarget(SCALES[0], 0.0, singles.view(np.uint8)), 2)
         np.testing.assert_array_equal(singles, pairs["gradient"])
         assert_sums(sums, singles, np.ones(n))
 
     def test_bad_arguments(self, kernels):
         with pytest.raises(ValueError, match="same length"):
-            kernels.array_records(np.zeros(3), np.zeros(2), kernels.RecordTarget(1.0, 1.0, np.zeros(24, dtype=np.uint8)), 1)
+            kernels.fix_gradients(np.zeros(3), np.zeros(2), kernels.GradientTarget(1.0, 1.0, np.zeros(24, dtype=np.uint8)), 1)
         with pytest.raises(ValueError, match="4 or 8 bytes"):
-            kernels.array_records(np.zeros(3), None, kernels.RecordTarget(1.0, 1.0, np.zeros(20, dtype=np.uint8)), 1)
+            kernels.fix_gradients(np.zeros(3), None, kernels.GradientTarget(1.0, 1.0, np.zeros(20, dtype=np.uint8)), 1)
         for wrong in (np.zeros(24), np.zeros(48, dtype=np.uint8)[::2]):  # a copy would be written, not the array
             with pytest.raises(TypeError):
-                kernels.RecordTarget(1.0, 1.0, wrong)
+                kernels.GradientTarget(1.0, 1.0, wrong)
 
 
 class TestArrayExtent:
@@ -199,9 +194,10 @@ class TestSoftmax:
         weight = rng.uniform(0, 2, n) if is_weighted else None
         out, values = np.zeros((n_classes, n), dtype=PAIR), np.full(n, np.nan)
         thirds = (0, n // 3), (n // 3, n // 3), (n // 3, n)
-        found = [kernels.softmax_records(y, raw, weight, kernels.RecordTarget(*SCALES, out.view(np.uint8)), *rows, 2) for rows in thirds]
+        rows, target = kernels.LossRows(y, raw, weight), kernels.GradientTarget(*SCALES, out.view(np.uint8))
+        found = [kernels.softmax_fixed_gradients(rows, target, *third, 2) for third in thirds]
         all_sums = [tuple(map(sum, zip(*parts, strict=True))) for parts in zip(*found, strict=True)]
-        kernels.softmax_values(y, raw, weight, values, 2)
+        kernels.softmax_values(rows, values, 2)
         value, gradient, hessian = twin.softmax_formulas(y, raw)
         np.testing.assert_allclose(values, times(value, weight), rtol=1e-13, atol=4e-15)
         for k, sums in enumerate(all_sums):
@@ -211,22 +207,23 @@ class TestSoftmax:
 
     def test_bad_arguments(self, kernels):
         y, raw, out, values = np.zeros(4), np.zeros((3, 4)), np.zeros((3, 32), dtype=np.uint8), np.zeros(4)
-        kernels.softmax_records(y, raw, None, kernels.RecordTarget(1.0, 1.0, out), 0, 4, 1)
-        kernels.softmax_values(y, raw, None, values, 1)
+        rows, target = kernels.LossRows(y, raw, None), kernels.GradientTarget(1.0, 1.0, out)
+        kernels.softmax_fixed_gradients(rows, target, 0, 4, 1)
+        kernels.softmax_values(rows, values, 1)
         with pytest.raises(ValueError):
-            kernels.softmax_records(np.zeros(3), raw, None, kernels.RecordTarget(1.0, 1.0, out), 0, 4, 1)
+            kernels.LossRows(np.zeros(3), raw, None)
         with pytest.raises(ValueError):
-            kernels.softmax_records(y, raw, np.zeros(3), kernels.RecordTarget(1.0, 1.0, out), 0, 4, 1)
+            kernels.LossRows(y, raw, np.zeros(3))
         with pytest.raises(ValueError):
-            kernels.softmax_records(y, raw, None, kernels.RecordTarget(1.0, 1.0, out[:2]), 0, 4, 1)
-        for rows in ((-1, 4), (0, 5), (3, 2)):
+            kernels.softmax_fixed_gradients(rows, kernels.GradientTarget(1.0, 1.0, out[:2]), 0, 4, 1)
+        for part in ((-1, 4), (0, 5), (3, 2)):
             with pytest.raises(ValueError, match="rows out of range"):
-                kernels.softmax_records(y, raw, None, kernels.RecordTarget(1.0, 1.0, out), *rows, 1)
+                kernels.softmax_fixed_gradients(rows, target, *part, 1)
         with pytest.raises(ValueError):
-            kernels.softmax_values(y, raw, None, values[:3], 1)
+            kernels.softmax_values(rows, values[:3], 1)
         for wrong in (-1.0, 3.0, np.nan):
             with pytest.raises(ValueError, match="class numbers"):
-                kernels.softmax_values(np.array([0, 1, 2, wrong]), raw, None, values, 1)
+                kernels.softmax_values(kernels.LossRows(np.array([0, 1, 2, wrong]), raw, None), values, 1)
 
 
 class TestLinks:
@@ -271,7 +268,7 @@ class TestLinks:
     def test_log_near_one(self, kernels):
         raw = np.concatenate([np.linspace(-745, 745, 4001), np.random.default_rng(5).normal(size=4000)])
         out = np.empty(len(raw))
-        kernels.loss_values(twin.KINDS["log_loss"], np.zeros(len(raw)), raw, None, out, 1)
+        kernels.loss_values(loss_of(kernels, "log_loss"), kernels.LossRows(np.zeros(len(raw)), raw, None), out, 1)
         np.testing.assert_allclose(out, np.logaddexp(0, raw), rtol=1e-13, atol=2.3e-16)  # log(1 + e): e keeps 2^-53 beside the 1
 
     def test_log_far_from_one(self, kernels):
@@ -279,7 +276,7 @@ class TestLinks:
         raw = -np.random.default_rng(6).exponential(scale=np.linspace(1e-3, 10, 200), size=(n_classes, 200))
         raw[0] = 0.0
         out = np.empty(200)
-        kernels.softmax_values(np.zeros(200), raw, None, out, 1)
+        kernels.softmax_values(kernels.LossRows(np.zeros(200), raw, None), out, 1)
         np.testing.assert_allclose(out, logsumexp(raw, axis=0), rtol=1e-13)
 
 
@@ -317,7 +314,7 @@ class TestExactSum:
 class TestLeafQuantiles:
     def quantiles(self, kernels, leaf, y, raw, weight, share, n_leaves, n_threads=1):
         out = np.full(n_leaves, np.nan)
-        kernels.leaf_quantiles(np.asarray(leaf, dtype=np.uint32), y, raw, weight, share, out, n_threads)
+        kernels.leaf_quantiles(np.asarray(leaf, dtype=np.uint32), kernels.LossRows(y, raw, weight), share, out, n_threads)
         return out
 
     @pytest.mark.parametrize("n", [1, 2, 3, 10, 11, 500])
@@ -370,7 +367,7 @@ class TestLeafQuantiles:
 class TestLeafHuber:
     def steps(self, kernels, leaf, y, raw, weight, delta, n_leaves, n_threads=1):
         out = np.full(n_leaves, np.nan)
-        kernels.leaf_huber(np.asarray(leaf, dtype=np.uint32), y, raw, weight, delta, out, n_threads)
+        kernels.leaf_huber(np.asarray(leaf, dtype=np.uint32), kernels.LossRows(y, raw, weight), delta, out, n_threads)
         return out
 
     @given(data=st.data(), delta=st.sampled_from([0.1, 1.0, 5.0, 1e100]))

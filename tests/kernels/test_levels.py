@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from tests.kernels.binned import MODES, WIDE, Binned, Gradients, constrain, nodes_of
+from tests.kernels.binned import MODES, WIDE, Binned, Gradients, constrain, native_pages, nodes_of
 from tests.kernels.test_scoring import add_tree
 from tests.kernels.test_scoring import check as check_scores
 from tests.kernels.test_scoring import random_tree as tree_of_numbers
@@ -143,14 +143,13 @@ class TestTrees:
         rng = np.random.default_rng(13)
         table, gradients = Binned.random(rng, 1000, 4, most_bins=50), Gradients.random(rng, 1000, WIDE)
         grower = grow(categories(table.grower(kernels), 4), gradients, 12, min_count=5)
-        nodes, layout = nodes_of(grower), table.layout()
+        nodes, layout = nodes_of(grower), kernels.BinLayout(**table.layout())
         bins = nodes["bin"]
         bins[nodes["by_levels"] == 1] = np.arange(len(grower.sets()))
         raw = np.zeros(1000)
         tree = {name: nodes[name] for name in ("feature", "left", "right", "missing_left")} | {"bin": bins, "sets": grower.sets()}
-        shape = {"n_rows": 1000} | {name: layout[name] for name in ("width", "stride", "missing_bin")}
-        rows = {"page": table.pages()[0].reshape(-1), **shape, "kinds": np.ones(4, dtype=np.uint8)}
-        add_tree(kernels, **tree, value=np.arange(len(bins), dtype=np.float64), raw=raw, n_threads=1, **rows)
+        (page,) = native_pages(kernels, layout, table.pages())
+        add_tree(kernels, page, **tree, value=np.arange(len(bins), dtype=np.float64), raw=raw, kinds=np.ones(4, dtype=np.uint8))
         np.testing.assert_array_equal(raw, leaves_of(grower, 1000)[2])
 
 

@@ -33,10 +33,11 @@ def test_losses(name):
 
     def compute(kernels):
         values, records = np.empty(len(raw)), np.zeros(2 * len(raw), dtype=np.int32)
-        kernels.loss_values(kind, y, raw, weight, values, 1, parameter)
-        extent = kernels.loss_extent(kind, y, raw, weight, 1, parameter)
-        target = kernels.RecordTarget(*(2.0**29 / np.maximum(extent, 1e-9)), records.view(np.uint8))
-        kernels.loss_records(kind, y, raw, weight, target, 1, parameter)
+        loss, rows = kernels.Loss(kind, parameter), kernels.LossRows(y, raw, weight)
+        kernels.loss_values(loss, rows, values, 1)
+        extent = kernels.loss_extent(loss, rows, 1)
+        target = kernels.GradientTarget(*(2.0**29 / np.maximum(extent, 1e-9)), records.view(np.uint8))
+        kernels.loss_fixed_gradients(loss, rows, target, 1)
         return np.concatenate([values, extent, records])
 
     assert_same_bits(compute)
@@ -57,8 +58,9 @@ def test_softmax():
 
     def compute(kernels):
         values, records = np.empty(2001), np.zeros((5, 2 * 2001), dtype=np.int32)
-        kernels.softmax_values(y, raw, None, values, 1)
-        kernels.softmax_records(y, raw, None, kernels.RecordTarget(2.0**29, 2.0**30, records.view(np.uint8)), 0, len(y), 1)
+        rows = kernels.LossRows(y, raw, None)
+        kernels.softmax_values(rows, values, 1)
+        kernels.softmax_fixed_gradients(rows, kernels.GradientTarget(2.0**29, 2.0**30, records.view(np.uint8)), 0, len(y), 1)
         return np.concatenate([values, records.ravel()])
 
     assert_same_bits(compute)
@@ -90,12 +92,14 @@ def test_ranking():
         for measure in range(4):
             of = gain if measure in (0, 3) else (gain > 0).astype(float)
             queries = kernels.RankedRows(of, raw, None, begin, unit)
-            kernels.pair_gradients(measure, queries, 20, 1.0, measure < 3, rows[2 * measure], rows[2 * measure + 1], 1)
+            rule = kernels.PairRule(measure, 20, normalize=measure < 3)
+            kernels.pair_gradients(queries, rule, rows[2 * measure], rows[2 * measure + 1], 1)
             if measure < 3:
-                kernels.rank_values(measure, of, raw, begin, 10, values[measure], 1)
-        kernels.listwise_gradients(kernels.RankedRows(gain + 0.5, raw, None, begin, unit), rows[8], rows[9], 1)
-        kernels.pair_values(gain, raw, begin, unit, 1.0, values[3], 1)
-        kernels.listwise_values(gain + 0.5, raw, begin, unit, values[4], 1)
+                kernels.rank_values(queries, measure, 10, values[measure], 1)
+        listwise = kernels.RankedRows(gain + 0.5, raw, None, begin, unit)
+        kernels.listwise_gradients(listwise, rows[8], rows[9], 1)
+        kernels.pair_values(kernels.RankedRows(gain, raw, None, begin, unit), 1.0, values[3], 1)
+        kernels.listwise_values(listwise, values[4], 1)
         return np.concatenate([values.ravel(), rows.ravel()])
 
     assert_same_bits(compute)
@@ -107,5 +111,15 @@ def test_sums_and_cuts():
     def compute(kernels):
         cuts = kernels.find_cuts(x[:, None], None, np.abs(x), 40, 1)[0]
         return np.append(cuts, kernels.exact_sum(x))
+
+    assert_same_bits(compute)
+
+
+@pytest.mark.parametrize("name", ["exp", "expm1", "log", "log1p", "tanh", "log_expit", "log_ndtr"])
+def test_functions(name):
+    def compute(kernels):
+        x = np.abs(spread(9)) if name in ("log", "log1p") else spread(9)
+        kernels.apply_function(name, x)
+        return x
 
     assert_same_bits(compute)

@@ -28,7 +28,8 @@ def make(seed, measure="ndcg", tied=False, sizes=SIZES):
 def pair_gradients(measure, gain, raw, begin, unit, truncation=30, normalize=True, weight=None, n_threads=1):
     g, h = np.full((2, len(gain)), np.nan)
     rows = kernels.RankedRows(gain, raw, weight, begin, unit)
-    extent = kernels.pair_gradients(MEASURES.index(measure), rows, truncation, 1.0, normalize, g, h, n_threads)
+    rule = kernels.PairRule(MEASURES.index(measure), truncation, normalize=normalize)
+    extent = kernels.pair_gradients(rows, rule, g, h, n_threads)
     return g, h, extent
 
 
@@ -110,7 +111,7 @@ def test_listwise_gradients():
 
 def values(measure, gain, raw, begin, k, n_threads=1):
     out = np.empty(len(begin) - 1)
-    kernels.rank_values(measure, gain, raw, begin, k, out, n_threads)
+    kernels.rank_values(kernels.RankedRows(gain, raw, None, begin), measure, k, out, n_threads)
     return out
 
 
@@ -145,3 +146,28 @@ def test_queries_must_cover_the_rows(begin):
     begin = np.array(begin)
     with pytest.raises(ValueError, match="quer"):
         pair_gradients("ndcg", np.ones(4), np.zeros(4), begin, np.ones(len(begin) - 1))
+
+
+def test_bad_arguments():
+    begin, g = np.array([0, 4]), np.zeros(4)
+    rows = kernels.RankedRows(np.ones(4), np.zeros(4), None, begin, np.ones(1))
+    without_units = kernels.RankedRows(np.ones(4), np.zeros(4), None, begin)
+    rule = kernels.PairRule(NDCG, 30)
+    for call in (
+        lambda: kernels.RankedRows(np.ones(4), np.zeros(4), None, begin, np.ones(2)),
+        lambda: kernels.PairRule(4, 30),
+        lambda: kernels.PairRule(NDCG, 0),
+        lambda: kernels.PairRule(NDCG, 30, steepness=0.0),
+        lambda: kernels.pair_gradients(rows, rule, g[:3], g, 1),
+        lambda: kernels.pair_gradients(without_units, rule, g, g.copy(), 1),
+        lambda: kernels.listwise_gradients(without_units, g, g.copy(), 1),
+        lambda: kernels.pair_values(without_units, 1.0, np.zeros(1), 1),
+        lambda: kernels.pair_values(rows, 1.0, np.zeros(2), 1),
+        lambda: kernels.listwise_values(without_units, np.zeros(1), 1),
+        lambda: kernels.listwise_values(rows, np.zeros(2), 1),
+        lambda: kernels.rank_values(rows, 3, 10, np.zeros(1), 1),
+        lambda: kernels.rank_values(rows, NDCG, 0, np.zeros(1), 1),
+        lambda: kernels.rank_values(rows, NDCG, 10, np.zeros(2), 1),
+    ):
+        with pytest.raises(ValueError):
+            call()

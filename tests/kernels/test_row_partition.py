@@ -300,7 +300,8 @@ class TestSeam:
         sums = partition.start(gradients.records(), gradients.format(kernels), gradients.key)
         expected = gradients.histogram(table)
         assert sums.tolist() == expected[: table.n_bins[0]].sum(axis=0).tolist()
-        batch = search.start(sums, gradients.format(kernels), rules, 0, gradients.key)
+        settings = kernels.TreeSettings(gradients.format(kernels), rules, 0, gradients.key)
+        batch = search.start(sums, settings)
         assert (batch.n_splits, batch.n_histograms) == (0, 1)
         words = partition.apply(batch)
         assert words.dtype == np.int64
@@ -310,9 +311,7 @@ class TestSeam:
         np.testing.assert_array_equal(search.histogram(0), expected)
         first, (gain,) = search.best(batch)
         assert first == 0
-        assert gain == rows.local().search.start(
-            rows.partition(slice(0, 400)), gradients.records(), gradients.format(kernels), rules, 0, gradients.key
-        )
+        assert gain == rows.local().search.start(rows.partition(slice(0, 400)), gradients.records(), settings)
 
     def test_one_child_is_built_the_other_subtracted(self, kernels):
         _, gradients, rows, _ = self.data(kernels)
@@ -332,7 +331,8 @@ class TestSeam:
             none = Gradients(WIDE, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
             assert none.start(grower) <= 0
             search = kernels.SplitSearch(rows.layout, 1, 1 << 20)
-            assert search.start(empty, np.empty(0, dtype=np.uint8), gradients.format(kernels), rules, 0, 0) <= 0
+            settings = kernels.TreeSettings(gradients.format(kernels), rules, 0, 0)
+            assert search.start(empty, np.empty(0, dtype=np.uint8), settings) <= 0
 
     def test_pages_are_shared(self, kernels):
         _, gradients, rows, _ = self.data(kernels)
@@ -431,10 +431,11 @@ class TestBadArguments:
 
     def test_sums(self, kernels):
         rows, gradients = self.data(kernels)
-        search, rules = kernels.SplitSearch(rows.layout, 1, 1 << 20), kernels.SplitRules()
+        search = kernels.SplitSearch(rows.layout, 1, 1 << 20)
+        settings = kernels.TreeSettings(kernels.HistogramFormat(WIDE, 10), kernels.SplitRules(), 0, 0)
         for sums in ([1, 2], [0, 0, -1], [0, 0, 1 << 10]):
             with pytest.raises(ValueError):
-                search.start(np.array(sums), kernels.HistogramFormat(WIDE, 10), rules, 0, 0)
+                search.start(np.array(sums), settings)
         grower = rows.summed(1)
         gradients.start(grower)
         (partition,) = grower.partition.parts

@@ -293,12 +293,12 @@ class TestMalformedTrees:
             scorer.add(np.zeros((3, 2), dtype=np.float16), 0, 1, np.zeros((3, 1)), 1)
 
 
-def add_tree(kernels, feature, bin, left, right, missing_left, value, sets=None, **rows):
+def add_tree(kernels, page, feature, bin, left, right, missing_left, value, raw, sets=None, kinds=None, n_threads=1):
     """One tree over binned rows, from all arrays by name."""
     n = len(feature)
     nodes = {"feature": feature, "bin": bin, "left": left, "right": right, "missing_left": missing_left, "sets": sets}
     tree = kernels.TreeArrays(begin=np.array([0, n], dtype=np.int64), threshold=np.zeros(n), **nodes)
-    kernels.add_tree(tree=tree, leaves=kernels.LeafArrays(value=value), **rows)
+    kernels.add_tree(page, tree, kernels.LeafArrays(value=value), kinds, raw, n_threads)
 
 
 class TestAddTree:
@@ -315,18 +315,19 @@ class TestAddTree:
         tree = random_tree(rng, 40, 5, np.arange(10.0))
         nodes = {"feature": tree.feature, "bin": tree.threshold.astype(np.int32), "left": tree.left, "right": tree.right}
         nodes |= {"missing_left": tree.missing_left}
-        shape = {"n_rows": n_rows, "width": width, "stride": stride, "missing_bin": missing_bin, "n_threads": n_threads}
+        layout = kernels.BinLayout(missing_bin + 1, np.ones(5, dtype=np.uint8), missing_bin, width, stride)
+        native = kernels.Page(layout, page.reshape(-1), n_rows)
         raw = rng.normal(size=n_rows)
         some = rng.choice(n_rows, 50, replace=False)
         x = np.where(bins == 10, np.nan, bins.astype(float))
         expected = twin.add([tree], x[some], raw[some, None].copy())[:, 0]
-        add_tree(kernels, page=page.reshape(-1), **shape, **nodes, value=tree.value, raw=raw)
+        add_tree(kernels, native, **nodes, value=tree.value, raw=raw, n_threads=n_threads)
         np.testing.assert_array_equal(raw[some], expected)
         # A value for each output, to some columns of a larger array.
         values, planes = rng.normal(size=(len(tree.feature), 3)), rng.normal(size=(3, n_rows + 9))
         before = planes.copy()
         part = planes[:, 4 : 4 + n_rows]
-        add_tree(kernels, page=page.reshape(-1), **shape, **nodes, value=values, raw=part)
+        add_tree(kernels, native, **nodes, value=values, raw=part, n_threads=n_threads)
         expected = twin.add([tree._replace(value=values)], x[some], before[:, 4 : 4 + n_rows].T[some].copy())
         np.testing.assert_array_equal(part.T[some], expected)
         np.testing.assert_array_equal(planes[:, [0, 1, 2, 3, -5, -4, -3, -2, -1]], before[:, [0, 1, 2, 3, -5, -4, -3, -2, -1]])
@@ -334,11 +335,9 @@ class TestAddTree:
     @pytest.mark.parametrize(
         "change",
         [
-            {"n_rows": 21},
-            {"width": 0},
-            {"stride": 1},
-            {"page": np.zeros(79, dtype=np.uint8)},
             {"raw": np.zeros(19)},
+            {"kinds": np.zeros(1, dtype=np.uint8)},
+            {"kinds": np.ones(2, dtype=np.uint8)},  # a category without sets of levels
             {"feature": np.array([2, -1, -1], dtype=np.int32)},
             {"left": np.array([0, 0, 0], dtype=np.int32)},
             {"right": np.array([3, 0, 0], dtype=np.int32)},
@@ -351,12 +350,10 @@ class TestAddTree:
         ids=lambda change: "-".join(change),
     )
     def test_bad_arguments(self, kernels, change):
+        five = np.array([5, 5], dtype=np.int32)
+        layout = kernels.BinLayout(five, np.zeros(2, dtype=np.uint8), five, 2, 4)
         good = {
-            "page": np.zeros(80, dtype=np.uint8),
-            "n_rows": 20,
-            "width": 2,
-            "stride": 4,
-            "missing_bin": np.array([5, 5], dtype=np.int32),
+            "page": kernels.Page(layout, np.zeros(80, dtype=np.uint8), 20),
             "feature": np.array([1, -1, -1], dtype=np.int32),
             "bin": np.zeros(3, dtype=np.int32),
             "left": np.array([1, 0, 0], dtype=np.int32),
@@ -364,7 +361,6 @@ class TestAddTree:
             "missing_left": np.zeros(3, dtype=np.uint8),
             "value": np.zeros(3),
             "raw": np.zeros(20),
-            "n_threads": 1,
         }
         add_tree(kernels, **good)
         with pytest.raises(ValueError):

@@ -535,7 +535,8 @@ class TestBadArguments:
     def start(self, kernels, grower, gradients=None, form=WIDE, allowed=None, sample=None, rules=None, **change):
         histograms = kernels.HistogramFormat(**{"gradients": form, "count_bits": 10, "gradient_shift": 0, "hessian_shift": 0, **change})
         gradients = np.zeros(160, dtype=np.uint8) if gradients is None else gradients
-        return grower.start(TreeInput(gradients, histograms, kernels.SplitRules(**(rules or {})), 0, 0, allowed, sample))
+        settings = kernels.TreeSettings(histograms, kernels.SplitRules(**(rules or {})), 0, 0)
+        return grower.start(TreeInput(gradients, settings, allowed, sample))
 
     def started(self, kernels):
         grower = self.make(kernels)

@@ -26,7 +26,7 @@ class TestProjectRecords:
         expected = twin.project(gradients, hessians, *mix)
         for n_threads in (1, 2):
             gradient, hessian = np.empty((2, n))
-            extent = kernels.project_records(planes, *mix, gradient, hessian, n_threads)
+            extent = kernels.project_gradients(planes, *mix, gradient, hessian, n_threads)
             np.testing.assert_array_equal(gradient, expected[0])
             np.testing.assert_array_equal(hessian, expected[1])
             assert extent == (np.abs(expected[0]).max(), expected[1].max())
@@ -35,13 +35,13 @@ class TestProjectRecords:
         rng = np.random.default_rng(0)
         planes, gradients, hessians = records(rng, 3, 100)
         gradient = np.empty(100)
-        extent = kernels.project_records(planes, np.array([1.0, -2.0, 0.5]), np.zeros(3), gradient, None, 1)
+        extent = kernels.project_gradients(planes, np.array([1.0, -2.0, 0.5]), np.zeros(3), gradient, None, 1)
         np.testing.assert_array_equal(gradient, twin.project(gradients, hessians, [1.0, -2.0, 0.5], [0] * 3)[0])
         assert extent == (np.abs(gradient).max(), 0)
 
     def test_bad_arguments(self, kernels):
         plane, mix, out = np.zeros(32, dtype=np.uint8), np.zeros(2), np.zeros(4)
-        kernels.project_records([plane] * 2, mix, mix, out, out, 1)
+        kernels.project_gradients([plane] * 2, mix, mix, out, out, 1)
         for planes, gradient, hessian in (
             ([plane], out, out),
             ([], out, out),
@@ -50,7 +50,7 @@ class TestProjectRecords:
             ([plane] * 2, out, np.zeros(3)),
         ):
             with pytest.raises(ValueError):
-                kernels.project_records(planes, mix, mix, gradient, hessian, 1)
+                kernels.project_gradients(planes, mix, mix, gradient, hessian, 1)
 
 
 class TestLeafSums:

@@ -93,7 +93,7 @@ def test_pairwise_gradient_and_hessian_are_derivatives():
     def total(raw):
         values = np.empty(QUERIES.n_queries)
         gain, unit = loss._gains(y, 1)
-        kernels.pair_values(gain, raw[0], QUERIES.begin, unit, 1.0, values, 1)
+        kernels.pair_values(kernels.RankedRows(gain, raw[0], None, QUERIES.begin, unit), 1.0, values, 1)
         return values.sum()
 
     for row in (0, 4, 5, 9, 40):

@@ -15,7 +15,7 @@ def make(n_rows=20_000, seed=0):
     gradient, hessian = p - (rng.random(n_rows) < p), p * (1 - p)
     scale = GradientScale.covering(1.0, 0.25, headroom=32)
     data = np.zeros(8 * n_rows, dtype=np.uint8)
-    sums = kernels.array_records(gradient, hessian, scale.destination(data), 1)
+    sums = kernels.fix_gradients(gradient, hessian, scale.destination(data), 1)
     return FixedGradients(data, n_rows, scale, sums)
 
 
@@ -103,8 +103,10 @@ def test_threshold_gives_the_fraction(fraction):
 
 
 def test_bad_arguments():
-    good = {"records": np.zeros(16, dtype=np.uint8), "sampling": 1, "a": 0.5, "b": 0.5, "key": 1, "n_threads": 1}
-    kernels.sample_records(**good)
-    for change in ({"sampling": 4}, {"sampling": -1}, {"records": np.zeros(12, dtype=np.uint8)}, {"a": -1.0}, {"b": 0.0}):
+    good = {"kind": 1, "a": 0.5, "b": 0.5, "key": 1}
+    kernels.sample_gradients(np.zeros(16, dtype=np.uint8), kernels.RowSampling(**good), 0, 1)
+    for change in ({"kind": 4}, {"kind": -1}, {"a": -1.0}, {"b": 0.0}):
         with pytest.raises(ValueError):
-            kernels.sample_records(**{**good, **change})
+            kernels.RowSampling(**{**good, **change})
+    with pytest.raises(ValueError, match="8 bytes"):
+        kernels.sample_gradients(np.zeros(12, dtype=np.uint8), kernels.RowSampling(**good), 0, 1)

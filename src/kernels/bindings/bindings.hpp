@@ -1,4 +1,4 @@
-// What the bindings share: kinds of arrays, and the checks that make it safe to hand them to kernels.
+// Types of arrays, and the checks of arguments, for all bindings.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -18,7 +18,9 @@
 #include "bins/binning.hpp"
 #include "bins/layout.hpp"
 #include "bins/sparse.hpp"
+#include "core/float_mode.hpp"
 #include "core/guard.hpp"
+#include "core/interrupt.hpp"
 #include "core/pool.hpp"
 #include "loss/gradients.hpp"
 #include "predict/scoring.hpp"
@@ -41,11 +43,22 @@ using AnyTable = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
 using Bytes = nb::ndarray<uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Weight = std::optional<In<double>>;
 
+// Runs the handlers of signals that have arrived (Ctrl-C); throws what they raise. Null outside of the main thread, where none run.
+InterruptCheck signal_check();
+
+// While it lives, the GIL is released, and this thread has the default float mode and can be interrupted: kernels run so.
+struct Released {
+  DefaultFloatMode mode;
+  nb::gil_scoped_release gil;
+  InterruptScope interrupt{signal_check()};
+};
+
 #ifdef SAPWOOD_MUTANTS
 inline void require(bool ok, const char* what, std::source_location where = std::source_location::current()) {
   if (!ok && !is_removed(where)) throw std::invalid_argument(what);
 }
 #else
+#include "core/interrupt.hpp"
 inline void require(bool ok, const char* what) {
   if (!ok) throw std::invalid_argument(what);
 }
@@ -75,33 +88,67 @@ inline Table as_table(const AnyTable& x) {
   return {code, x.data(), x.stride(0), x.stride(1), int64_t(x.shape(0)), int(x.shape(1))};
 }
 
-// The rows of a sparse table, or its columns; the arrays live as long as it does. Checked once, so that the kernels need not.
-struct OwnedLines {
+// A sparse matrix in compressed rows (CSR) or columns (CSC); the arrays live as long as it does. Checked once, so that the kernels need
+// not.
+struct OwnedMatrix {
   nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> values;
-  In<int32_t> across;
-  In<int64_t> begin;
-  Lines lines;
+  In<int32_t> indices;
+  In<int64_t> indptr;
+  SparseMatrix matrix;
 
-  OwnedLines(nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> values_, In<int32_t> across_, In<int64_t> begin_,
-             int64_t n_across, bool absent_missing, int n_threads)
-      : values(std::move(values_)), across(std::move(across_)), begin(std::move(begin_)) {
+  OwnedMatrix(nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu> values_, In<int32_t> indices_, In<int64_t> indptr_,
+              int64_t n_minor, bool absent_missing, int n_threads)
+      : values(std::move(values_)), indices(std::move(indices_)), indptr(std::move(indptr_)) {
     const char code = number_code(values.dtype());
     require(code != 0, "this kind of number is not read directly: convert it to float64");
-    require(begin.size() >= 1 && n_across > 0 && n_across < int64_t(1) << 31 && values.size() == across.size(), "lines do not fit");
-    lines = {code, values.data(), across.data(), begin.data(), int64_t(begin.size()) - 1, n_across, absent_missing};
-    require(is_sound(lines, int64_t(values.size()), n_threads), "entries must be in range, and ascending in each line");
+    require(indptr.size() >= 1 && n_minor > 0 && n_minor < int64_t(1) << 31 && values.size() == indices.size(),
+            "values, indices and indptr do not fit");
+    matrix = {code, values.data(), indices.data(), indptr.data(), int64_t(indptr.size()) - 1, n_minor, absent_missing};
+    require(is_sound(matrix, int64_t(values.size()), n_threads), "indices must be in range, and ascending in each row or column");
   }
 };
 
-inline void check_cuts(const In<double>& cuts, const In<int64_t>& cuts_begin, int64_t n_features) {
-  require(
-      int64_t(cuts_begin.size()) == n_features + 1 && cuts_begin.data()[0] == 0 && cuts_begin.data()[n_features] == int64_t(cuts.size()),
-      "cuts do not fit");
-  for (int64_t f = 0; f < n_features; ++f) {
-    const int64_t n_cuts = cuts_begin.data()[f + 1] - cuts_begin.data()[f];
-    require(n_cuts >= 0 && n_cuts <= 254, "a feature has 0 to 254 cuts");
+// Cut points of features, end to end; the arrays live as long as it does. Checked once, so that the kernels need not.
+struct OwnedCuts {
+  In<double> values;
+  In<int64_t> begin;
+
+  OwnedCuts(In<double> values_, In<int64_t> begin_) : values(std::move(values_)), begin(std::move(begin_)) {
+    require(begin.size() >= 1 && begin.data()[0] == 0 && begin.data()[begin.size() - 1] == int64_t(values.size()), "cuts do not fit");
+    for (int f = 0; f < n_features(); ++f) require(n_cuts(f) >= 0 && n_cuts(f) <= 254, "a feature has 0 to 254 cuts");
   }
-}
+  int n_features() const { return int(begin.size()) - 1; }
+  int64_t n_cuts(int feature) const { return begin.data()[feature + 1] - begin.data()[feature]; }
+  Cuts cuts() const { return {values.data(), begin.data()}; }
+};
+
+// Memory of a page that is filled, and flags of its features; the arrays live as long as it does.
+//   codes    (n_groups, n_rows, stride), zero where it is not written: see Page
+//   width    columns of a group
+//   missing  (n_features,): set to 1 where a value is missing
+//   clashes  (n_features,): set to 1 where another feature already has the row in a shared column
+struct PageBuffer {
+  nb::ndarray<uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu> codes;
+  int width;
+  Out<uint8_t> missing, clashes;
+
+  PageBuffer(nb::ndarray<uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu> codes_, int width_, Out<uint8_t> missing_,
+             Out<uint8_t> clashes_)
+      : codes(std::move(codes_)), width(width_), missing(std::move(missing_)), clashes(std::move(clashes_)) {
+    require(width > 0 && stride() >= width, "stride must be at least width");
+    require(n_rows() < int64_t(1) << 32, "too many rows");
+    require(missing.size() == clashes.size(), "missing and clashes must have one entry for each feature");
+  }
+  int64_t n_rows() const { return int64_t(codes.shape(1)); }
+  int stride() const { return int(codes.shape(2)); }
+  int n_features() const { return int(missing.size()); }
+  // The codes of a column: those of the next row are `stride` bytes further on.
+  uint8_t* column(int c) const { return codes.data() + int64_t(c / width) * n_rows() * stride() + c % width; }
+  void require_room(int n_columns, int64_t first_row, int64_t n) const {
+    require(int64_t(codes.shape(0)) * width >= n_columns, "page has too few groups of columns");
+    require(first_row >= 0 && first_row <= n_rows() - n, "page has too few rows");
+  }
+};
 
 // One plane of numbers for each output, (n_outputs, n) or (n,): a part of the columns of a larger array will do.
 struct Planes {
@@ -114,11 +161,6 @@ inline Planes as_planes(const nb::ndarray<double, nb::device::cpu>& x) {
   const size_t last = x.ndim() - 1;
   require(x.shape(last) <= 1 || x.stride(last) == 1, "the rows of raw must lie side by side");
   return {x.data(), last ? int64_t(x.shape(0)) : 1, int64_t(x.shape(last)), last ? x.stride(0) : 0};
-}
-
-inline Rows as_rows(const In<double>& y, const In<double>& raw, const Weight& weight) {
-  require(y.size() == raw.size() && (!weight || weight->size() == y.size()), "y, raw and weight must have the same length");
-  return {y.data(), raw.data(), weight ? weight->data() : nullptr, int64_t(y.size())};
 }
 
 inline Rows part_of(const Rows& rows, int64_t begin, int64_t end) {
@@ -140,29 +182,7 @@ inline int64_t block_of(int n_features) {
   return std::clamp<int64_t>((int64_t(1) << 18) / std::max(1, n_features) / 64 * 64, 64, kRowBlock);
 }
 
-// One column for each feature: feature f in column f.
-inline ColumnLayout plain_columns(const In<int32_t>& missing_bin) {
-  ColumnLayout columns;
-  columns.features.resize(missing_bin.size());
-  columns.n_codes.assign(missing_bin.size(), 256);
-  for (size_t f = 0; f < columns.features.size(); ++f) {
-    columns.features[f].column = int(f);
-    columns.features[f].n_stored = 256;
-    columns.members.push_back(uint32_t(f));
-  }
-  return columns;
-}
-
 using Lists = std::pair<In<uint32_t>, In<uint32_t>>;  // where each row's list begins, (n_rows + 1,); the bins of the lists
-
-inline void check_lists(const ColumnLayout& columns, const Lists& lists, int64_t n_rows) {
-  const auto& [begin, bins] = lists;
-  require(int64_t(begin.size()) == n_rows + 1 && begin.data()[0] == 0 && begin.data()[n_rows] == bins.size(), "row lists do not fit");
-  for (int64_t i = 0; i < n_rows; ++i) require(begin.data()[i] <= begin.data()[i + 1], "row lists do not fit");
-  int bad = 0;
-  for (size_t i = 0; i < bins.size(); ++i) bad |= int64_t(bins.data()[i]) >= columns.n_list_bins;
-  require(!bad, "a bin of a row list is out of range");
-}
 
 // A page, and the arrays that live as long as it does. Checked once, so that the kernels need not.
 struct OwnedPage {
@@ -172,7 +192,7 @@ struct OwnedPage {
   Page page;
 };
 
-// One for each file here.
+// One for each file in this folder.
 void bind_losses(nb::module_& m);
 void bind_ranking(nb::module_& m);
 void bind_tables(nb::module_& m);
@@ -180,9 +200,14 @@ void bind_sampling(nb::module_& m);
 void bind_bundling(nb::module_& m);
 void bind_pages(nb::module_& m);
 void bind_rules(nb::module_& m);
-void bind_growing(nb::module_& m);
+void bind_nodes(nb::module_& m);
+void bind_partition(nb::module_& m);
+void bind_search(nb::module_& m);
+void bind_sorted(nb::module_& m);
 void bind_scoring(nb::module_& m);
 void bind_linear_leaves(nb::module_& m);
 void bind_file(nb::module_& m);
+void bind_functions(nb::module_& m);
+void bind_signals(nb::module_& m);
 
 }  // namespace sapwood

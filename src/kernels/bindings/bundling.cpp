@@ -55,18 +55,13 @@ ColumnLayout make_columns(const In<int32_t>& missing_bin, const In<int32_t>& col
 }
 
 // Writes plain rows of bins to a page as `columns` says. Returns how long each row's list is, and the lists.
-//   bins     (n, n_features)                                                                 IN
-//   page     zero where it is not yet written                                                OUT
-//   clashes  (n_features,): set to 1 where another feature already had the row in a shared column   OUT
-auto store_rows(In2<uint8_t> bins, const ColumnLayout& columns, Bytes page, int64_t page_rows, int64_t first_row, int width, int stride,
-                Out<uint8_t> clashes, int n_threads) {
+//   bins       (n, n_features)                                   IN
+//   first_row  row of the page that the first of them goes to    IN
+auto store_rows(In2<uint8_t> bins, const ColumnLayout& columns, const PageBuffer& page, int64_t first_row, int n_threads) {
   const int64_t n = int64_t(bins.shape(0));
-  const int n_features = int(columns.features.size()), n_columns = columns.n_columns();
-  const int64_t n_groups = width > 0 ? (n_columns + width - 1) / width : 0;
-  require(int(bins.shape(1)) == n_features && int(clashes.size()) == n_features, "features do not fit");
-  require(width > 0 && stride >= width && page_rows >= 0 && page_rows < int64_t(1) << 32 && first_row >= 0 && first_row <= page_rows - n &&
-              (n_groups == 0 || int64_t(page.size()) / stride / n_groups >= page_rows),
-          "page too small");
+  const int n_features = int(columns.features.size()), stride = page.stride();
+  require(int(bins.shape(1)) == n_features && page.n_features() == n_features, "features do not fit");
+  page.require_room(columns.n_columns(), first_row, n);
   std::vector<uint32_t> lengths(n), all;
   const int64_t block = block_of(n_features);
   std::vector<std::vector<uint32_t>> lists((n + block - 1) / block);
@@ -83,9 +78,7 @@ auto store_rows(In2<uint8_t> bins, const ColumnLayout& columns, Bytes page, int6
       [&](int64_t begin, int64_t end) {
         std::vector<uint8_t> taken(n_features), away(default_bin.size());
         std::vector<uint32_t>& list = lists[begin / block];
-        auto at = [&](int column, int64_t row) -> uint8_t& {
-          return page.data()[(int64_t(column / width) * page_rows + first_row + row) * stride + column % width];
-        };
+        auto at = [&](int column, int64_t row) -> uint8_t& { return page.column(column)[(first_row + row) * stride]; };
         auto store = [&](int64_t row, int f, int bin) {
           const FeatureStorage& storage = columns.features[f];
           if (storage.default_bin == kNoDefault) return;
@@ -116,7 +109,7 @@ auto store_rows(In2<uint8_t> bins, const ColumnLayout& columns, Bytes page, int6
           lengths[row] = uint32_t(list.size() - before);
         }
         std::lock_guard<std::mutex> guard(joining);
-        for (int f = 0; f < n_features; ++f) clashes.data()[f] |= taken[f];
+        for (int f = 0; f < n_features; ++f) page.clashes.data()[f] |= taken[f];
       },
       block);
   require(ok, "a bin that its feature does not have");
@@ -138,16 +131,15 @@ void bind_bundling(nb::module_& m) {
       .def_prop_ro("n_list_bins", [](const ColumnLayout& self) { return self.n_list_bins; });
   m.def(
       "store_rows",
-      [](In2<uint8_t> bins, const ColumnLayout& columns, Bytes page, int64_t page_rows, int64_t first_row, int width, int stride,
-         Out<uint8_t> clashes, int n_threads) {
+      [](In2<uint8_t> bins, const ColumnLayout& columns, const PageBuffer& page, int64_t first_row, int n_threads) {
         std::pair<std::vector<uint32_t>, std::vector<uint32_t>> lists;
         {
-          nb::gil_scoped_release free;
-          lists = store_rows(bins, columns, page, page_rows, first_row, width, stride, clashes, n_threads);
+          const Released free;
+          lists = store_rows(bins, columns, page, first_row, n_threads);
         }
         return std::pair(to_numpy(std::move(lists.first)), to_numpy(std::move(lists.second)));
       },
-      "bins"_a, "columns"_a, "page"_a, "page_rows"_a, "first_row"_a, "width"_a, "stride"_a, "clashes"_a, "n_threads"_a,
+      "bins"_a, "columns"_a, "page"_a, "first_row"_a, "n_threads"_a,
       "Write plain rows of bins to a page. Returns how long each row's list is, and the lists.");
   m.def(
       "take_lists",
@@ -163,7 +155,7 @@ void bind_bundling(nb::module_& m) {
         require(total < int64_t(1) << 32, "too many values in row lists");
         std::pair<std::vector<uint32_t>, std::vector<uint32_t>> lists;
         {
-          nb::gil_scoped_release free;
+          const Released free;
           lists = take_lists(begin.data(), bins.data(), rows.data(), int64_t(rows.size()), n_threads);
         }
         return std::pair(to_numpy(std::move(lists.first)), to_numpy(std::move(lists.second)));

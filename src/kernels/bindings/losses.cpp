@@ -1,31 +1,47 @@
-// Losses, records, links, and what leaves sum up to.
+// Losses, fixed-point gradients, links, and sums and values of leaves.
 #include <atomic>
 #include <cmath>
 #include <mutex>
 
-#include "bindings/bindings.hpp"
+#include "bindings/owned_arguments.hpp"
 #include "loss/quantiles.hpp"
 #include "loss/vectors.hpp"
 
 namespace sapwood {
 namespace {
 
-AnyLoss as_loss(int kind, double parameter) {
-  require(kind >= 0 && kind <= kLastLoss, "no such loss");
-  return {LossKind(kind), parameter};
-}
+// Targets, raw predictions and weights of rows; the arrays live as long as it does.
+struct OwnedRows {
+  In<double> y;
+  Flat<double> raw;  // (n_rows,), or (n_outputs, n_rows)
+  Weight weight;
+
+  OwnedRows(In<double> y_, Flat<double> raw_, Weight weight_) : y(std::move(y_)), raw(std::move(raw_)), weight(std::move(weight_)) {
+    require(raw.ndim() == 1 || raw.ndim() == 2, "raw must be (n_rows,) or (n_outputs, n_rows)");
+    require(raw.shape(raw.ndim() - 1) == y.size() && (!weight || weight->size() == y.size()),
+            "y, raw and weight must have the same length");
+  }
+  int64_t n() const { return int64_t(y.size()); }
+  int n_outputs() const { return raw.ndim() == 1 ? 1 : int(raw.shape(0)); }
+  const double* weights() const { return weight ? weight->data() : nullptr; }
+  // Rows of a loss of one output.
+  Rows of_one_output() const {
+    require(n_outputs() == 1, "raw must have one output");
+    return {y.data(), raw.data(), weights(), n()};
+  }
+};
 
 constexpr int64_t kLossBlock = 2048;  // rows whose losses are worth a thread
 
-// Calls f(begin, end) -> RecordSums for blocks of rows and adds up the answers.
+// Calls f(begin, end) -> GradientSums for blocks of rows and adds up the answers.
 template <class F>
 std::tuple<int64_t, int64_t, int64_t> sum_over_rows(int64_t n, int n_threads, F&& f) {
   std::mutex adding;
-  RecordSums sums;
+  GradientSums sums;
   over_rows(
       n, n_threads,
       [&](int64_t begin, int64_t end) {
-        const RecordSums part = f(begin, end);
+        const GradientSums part = f(begin, end);
         std::lock_guard<std::mutex> guard(adding);
         sums.abs_gradient += part.abs_gradient, sums.gradient += part.gradient, sums.hessian += part.hessian;
       },
@@ -48,19 +64,20 @@ std::pair<double, double> extent_over_rows(int64_t n, int n_threads, F&& f) {
   return {extent.gradient, extent.hessian};
 }
 
-std::pair<double, double> loss_extent_py(int kind, In<double> y, In<double> raw, Weight weight, int n_threads, double parameter) {
-  const Rows rows = as_rows(y, raw, weight);
-  const AnyLoss loss = as_loss(kind, parameter);
+std::pair<double, double> loss_extent_py(const AnyLoss& loss, const OwnedRows& owned, int n_threads) {
+  const Rows rows = owned.of_one_output();
   return extent_over_rows(rows.n, n_threads, [&](int64_t begin, int64_t end) { return extent_any(loss, part_of(rows, begin, end)); });
 }
 
 std::pair<double, double> array_extent(In<double> gradients, In<double> hessians, int n_threads) {
-  const Rows rows = as_rows(gradients, hessians, std::nullopt);
-  return extent_over_rows(rows.n, n_threads, [&](int64_t begin, int64_t end) { return loss_extent(Given{}, part_of(rows, begin, end)); });
+  require(gradients.size() == hessians.size(), "gradients and hessians must have the same length");
+  const Rows rows{gradients.data(), hessians.data(), nullptr, int64_t(gradients.size())};
+  return extent_over_rows(rows.n, n_threads,
+                          [&](int64_t begin, int64_t end) { return loss_extent(GivenGradients{}, part_of(rows, begin, end)); });
 }
 
-// Where records are written, and what gradients and hessians are multiplied by. The array lives as long as it does.
-struct RecordTarget {
+// Memory that fixed-point gradients are written to, and the factors of gradients and hessians. The array lives as long as it does.
+struct GradientTarget {
   double gradient_scale, hessian_scale;
   nb::ndarray<uint8_t, nb::c_contig, nb::device::cpu> out;
 
@@ -68,49 +85,45 @@ struct RecordTarget {
   std::pair<uint8_t*, int> of_rows(int64_t n) const {
     require(out.ndim() == 1, "out must have one dimension");
     const bool pairs = out.size() == size_t(n) * sizeof(Pair);
-    require(pairs || out.size() == size_t(n) * sizeof(Single), "records must have 4 or 8 bytes for each row");
+    require(pairs || out.size() == size_t(n) * sizeof(Single), "fixed-point gradients must have 4 or 8 bytes for each row");
     return {out.data(), pairs ? sizeof(Pair) : sizeof(Single)};
   }
 };
 
-int record_size_of(const Bytes& records, int64_t n) {
-  const bool pairs = records.size() == size_t(n) * sizeof(Pair);
-  require(pairs || records.size() == size_t(n) * sizeof(Single), "records must have 4 or 8 bytes for each row");
+int gradient_size_of(const Bytes& gradients, int64_t n) {
+  const bool pairs = gradients.size() == size_t(n) * sizeof(Pair);
+  require(pairs || gradients.size() == size_t(n) * sizeof(Single), "fixed-point gradients must have 4 or 8 bytes for each row");
   return pairs ? sizeof(Pair) : sizeof(Single);
 }
 
-std::tuple<int64_t, int64_t, int64_t> loss_records_py(int kind, In<double> y, In<double> raw, Weight weight, const RecordTarget& target,
-                                                      int n_threads, double parameter) {
-  const Rows rows = as_rows(y, raw, weight);
-  const AnyLoss loss = as_loss(kind, parameter);
+std::tuple<int64_t, int64_t, int64_t> loss_fixed_gradients_py(const AnyLoss& loss, const OwnedRows& owned, const GradientTarget& target,
+                                                              int n_threads) {
+  const Rows rows = owned.of_one_output();
   const auto [out, size] = target.of_rows(rows.n);
   return sum_over_rows(rows.n, n_threads, [&, out = out, size = size](int64_t begin, int64_t end) {
-    return records_any(loss, part_of(rows, begin, end), target.gradient_scale, target.hessian_scale, size, out + begin * size);
+    return fixed_gradients_any(loss, part_of(rows, begin, end), target.gradient_scale, target.hessian_scale, size, out + begin * size);
   });
 }
 
-std::tuple<int64_t, int64_t, int64_t> array_records(In<double> gradients, Weight hessians, const RecordTarget& target, int n_threads) {
+std::tuple<int64_t, int64_t, int64_t> fix_gradients_py(In<double> gradients, Weight hessians, const GradientTarget& target, int n_threads) {
   const int64_t n = int64_t(gradients.size());
   require(!hessians || hessians->size() == gradients.size(), "gradients and hessians must have the same length");
   const auto [out, size] = target.of_rows(n);
   return sum_over_rows(n, n_threads, [&, out = out, size = size](int64_t begin, int64_t end) {
-    return records_of(gradients.data() + begin, hessians ? hessians->data() + begin : nullptr, end - begin, target.gradient_scale,
-                      target.hessian_scale, size, out + begin * size);
+    return fix_gradients(gradients.data() + begin, hessians ? hessians->data() + begin : nullptr, end - begin, target.gradient_scale,
+                         target.hessian_scale, size, out + begin * size);
   });
 }
 
-void loss_values_py(int kind, In<double> y, In<double> raw, Weight weight, Out<double> out, int n_threads, double parameter) {
-  const Rows rows = as_rows(y, raw, weight);
+void loss_values_py(const AnyLoss& loss, const OwnedRows& owned, Out<double> out, int n_threads) {
+  const Rows rows = owned.of_one_output();
   require(int64_t(out.size()) == rows.n, "out must have one value for each row");
-  const AnyLoss loss = as_loss(kind, parameter);
   over_rows(rows.n, n_threads, [&](int64_t begin, int64_t end) { values_any(loss, part_of(rows, begin, end), out.data() + begin); });
 }
 
-void loss_gradients_py(int kind, In<double> y, In<double> raw, Weight weight, Out<double> gradients, Out<double> hessians, int n_threads,
-                       double parameter) {
-  const Rows rows = as_rows(y, raw, weight);
+void loss_gradients_py(const AnyLoss& loss, const OwnedRows& owned, Out<double> gradients, Out<double> hessians, int n_threads) {
+  const Rows rows = owned.of_one_output();
   require(int64_t(gradients.size()) == rows.n && int64_t(hessians.size()) == rows.n, "out must have one value for each row");
-  const AnyLoss loss = as_loss(kind, parameter);
   over_rows(rows.n, n_threads, [&](int64_t begin, int64_t end) {
     gradients_any(loss, part_of(rows, begin, end), gradients.data() + begin, hessians.data() + begin);
   });
@@ -120,47 +133,45 @@ void check_classes(const In<double>& y, int n_classes) {
   for (size_t i = 0; i < y.size(); ++i) require(y.data()[i] >= 0 && y.data()[i] < n_classes, "y must hold class numbers");
 }
 
-// The records of the rows [first, last).
-std::vector<std::tuple<int64_t, int64_t, int64_t>> softmax_records_py(In<double> y, In2<double> raw, Weight weight,
-                                                                      const RecordTarget& target, int64_t first, int64_t last,
-                                                                      int n_threads) {
-  const int64_t n = int64_t(y.size());
-  const int n_classes = int(raw.shape(0));
+// The fixed-point gradients of the rows [first, last).
+std::vector<std::tuple<int64_t, int64_t, int64_t>> softmax_fixed_gradients_py(const OwnedRows& rows, const GradientTarget& target,
+                                                                              int64_t first, int64_t last, int n_threads) {
+  const int64_t n = rows.n();
+  const int n_classes = rows.n_outputs();
   require(n_classes > 0, "there must be a class");
-  require(int64_t(raw.shape(1)) == n && (!weight || int64_t(weight->size()) == n), "y, raw and weight must have the same length");
   const auto& out = target.out;
   require(out.ndim() == 2 && int64_t(out.shape(0)) == n_classes && int64_t(out.shape(1)) == n * int64_t(sizeof(Pair)),
           "out must be (n_classes, n rows of 8 bytes)");
   require(0 <= first && first <= last && last <= n, "rows out of range");
   std::mutex adding;
-  std::vector<RecordSums> sums(n_classes);
+  std::vector<GradientSums> sums(n_classes);
   over_rows(last - first, n_threads, [&](int64_t begin, int64_t end) {
     begin += first, end += first;
     std::vector<FourSums> four(n_classes);
     std::vector<double> scratch(4 * n_classes);
-    softmax_records(y.data() + begin, raw.data() + begin, weight ? weight->data() + begin : nullptr, end - begin, n, n_classes,
-                    target.gradient_scale, target.hessian_scale, reinterpret_cast<Pair*>(out.data()) + begin, four.data(), scratch.data());
+    softmax_fixed_gradients(rows.y.data() + begin, rows.raw.data() + begin, rows.weights() ? rows.weights() + begin : nullptr, end - begin,
+                            n, n_classes, target.gradient_scale, target.hessian_scale, reinterpret_cast<Pair*>(out.data()) + begin,
+                            four.data(), scratch.data());
     std::lock_guard<std::mutex> guard(adding);
     for (int k = 0; k < n_classes; ++k) {
-      const RecordSums part = four[k].joined();
+      const GradientSums part = four[k].joined();
       sums[k].abs_gradient += part.abs_gradient, sums[k].gradient += part.gradient, sums[k].hessian += part.hessian;
     }
   });
   std::vector<std::tuple<int64_t, int64_t, int64_t>> result;
-  for (const RecordSums& s : sums) result.emplace_back(s.abs_gradient, s.gradient, s.hessian);
+  for (const GradientSums& s : sums) result.emplace_back(s.abs_gradient, s.gradient, s.hessian);
   return result;
 }
 
-void softmax_values_py(In<double> y, In2<double> raw, Weight weight, Out<double> out, int n_threads) {
-  const int64_t n = int64_t(y.size());
-  const int n_classes = int(raw.shape(0));
-  require(int64_t(raw.shape(1)) == n && int64_t(out.size()) == n && (!weight || int64_t(weight->size()) == n),
-          "y, raw, weight and out must have the same length");
-  check_classes(y, n_classes);
+void softmax_values_py(const OwnedRows& rows, Out<double> out, int n_threads) {
+  const int64_t n = rows.n();
+  const int n_classes = rows.n_outputs();
+  require(int64_t(out.size()) == n, "out must have one value for each row");
+  check_classes(rows.y, n_classes);
   over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
     std::vector<double> scratch(4 * n_classes);
-    softmax_values(y.data() + begin, raw.data() + begin, weight ? weight->data() + begin : nullptr, end - begin, n, n_classes,
-                   out.data() + begin, scratch.data());
+    softmax_values(rows.y.data() + begin, rows.raw.data() + begin, rows.weights() ? rows.weights() + begin : nullptr, end - begin, n,
+                   n_classes, out.data() + begin, scratch.data());
   });
 }
 
@@ -197,22 +208,24 @@ void add_leaf_values_py(Bytes leaves, int leaf_size, Flat<double> values, nb::nd
   require(ok, "leaf out of range");
 }
 
-// Calls f(planes) with one pointer to records for each output: all of the same kind, n of them.
+// Calls f(planes) with one pointer to n fixed-point gradients for each output, all of the same kind.
 template <class F>
 auto with_planes(const std::vector<Bytes>& planes, int64_t n, F&& f) {
   require(!planes.empty(), "there must be an output");
-  const int size = record_size_of(planes[0], n);
-  for (const Bytes& plane : planes) require(plane.size() == size_t(n) * size, "all outputs must have records of the same size");
-  auto call = [&](auto record) {
-    std::vector<const decltype(record)*> pointers;
-    for (const Bytes& plane : planes) pointers.push_back(reinterpret_cast<const decltype(record)*>(plane.data()));
+  const int size = gradient_size_of(planes[0], n);
+  for (const Bytes& plane : planes) require(plane.size() == size_t(n) * size, "all outputs must have gradients of the same size");
+  auto call = [&](auto gradient) {
+    std::vector<const decltype(gradient)*> pointers;
+    for (const Bytes& plane : planes) pointers.push_back(reinterpret_cast<const decltype(gradient)*>(plane.data()));
     return f(pointers);
   };
   return size == sizeof(Pair) ? call(Pair{}) : call(Single{});
 }
 
-std::pair<double, double> project_records_py(std::vector<Bytes> planes, In<double> gradient_weights, In<double> hessian_weights,
-                                             Out<double> gradient, std::optional<Out<double>> hessian, int n_threads) {
+std::pair<double, double> project_gradients_py(ListOf<Bytes> given, In<double> gradient_weights, In<double> hessian_weights,
+                                               Out<double> gradient, std::optional<Out<double>> hessian, int n_threads) {
+  const std::vector<Bytes> planes = to_vector<Bytes>(given);
+  const Released free;
   const int64_t n = int64_t(gradient.size());
   require(gradient_weights.size() == planes.size() && hessian_weights.size() == planes.size(), "one weight for each output");
   require(!hessian || int64_t(hessian->size()) == n, "gradient and hessian must have the same length");
@@ -222,8 +235,8 @@ std::pair<double, double> project_records_py(std::vector<Bytes> planes, In<doubl
     over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
       auto at = pointers;
       for (auto& plane : at) plane += begin;
-      const Extent part = project_records(at.data(), int(at.size()), gradient_weights.data(), hessian_weights.data(), end - begin,
-                                          gradient.data() + begin, hessian ? hessian->data() + begin : nullptr);
+      const Extent part = project_gradients(at.data(), int(at.size()), gradient_weights.data(), hessian_weights.data(), end - begin,
+                                            gradient.data() + begin, hessian ? hessian->data() + begin : nullptr);
       std::lock_guard<std::mutex> guard(joining);
       extent = {std::max(extent.gradient, part.gradient), std::max(extent.hessian, part.hessian)};
     });
@@ -233,9 +246,10 @@ std::pair<double, double> project_records_py(std::vector<Bytes> planes, In<doubl
 
 // The exact sums of every output's gradients and hessians in each leaf, (n_leaves, n_outputs) each.
 //   leaves  (n_rows,) numbers of 1, 2 or 4 bytes
-void leaf_sums(const std::vector<Bytes>& planes, Bytes leaves, int leaf_size, Out2<int64_t> gradient, Out2<int64_t> hessian,
-               int n_threads) {
+void leaf_sums(ListOf<Bytes> given, Bytes leaves, int leaf_size, Out2<int64_t> gradient, Out2<int64_t> hessian, int n_threads) {
   require(leaf_size == 1 || leaf_size == 2 || leaf_size == 4, "leaf_size must be 1, 2 or 4");
+  const std::vector<Bytes> planes = to_vector<Bytes>(given);
+  const Released free;
   const int64_t n = int64_t(leaves.size()) / leaf_size, n_leaves = int64_t(gradient.shape(0)), n_outputs = int64_t(planes.size());
   require(int64_t(leaves.size()) == n * leaf_size, "leaves do not fit");
   require(int64_t(gradient.shape(1)) == n_outputs && int64_t(hessian.shape(0)) == n_leaves && int64_t(hessian.shape(1)) == n_outputs,
@@ -278,36 +292,43 @@ void leaf_sums(const std::vector<Bytes>& planes, Bytes leaves, int leaf_size, Ou
 }  // namespace
 
 void bind_losses(nb::module_& m) {
-  const auto release = nb::call_guard<nb::gil_scoped_release>();
-  nb::class_<RecordTarget>(m, "RecordTarget", "Memory for fixed-point records, and what gradients and hessians are multiplied by.")
+  const auto release = nb::call_guard<Released>();
+  nb::class_<GradientTarget>(m, "GradientTarget", "Memory for fixed-point gradients, and the factors of gradients and hessians.")
       .def(
           "__init__",
-          [](RecordTarget* self, double gradient_scale, double hessian_scale, nb::ndarray<uint8_t, nb::c_contig, nb::device::cpu> out) {
+          [](GradientTarget* self, double gradient_scale, double hessian_scale, nb::ndarray<uint8_t, nb::c_contig, nb::device::cpu> out) {
             require(out.ndim() == 1 || out.ndim() == 2, "out must have one dimension, or one row for each class");
-            new (self) RecordTarget{gradient_scale, hessian_scale, std::move(out)};
+            new (self) GradientTarget{gradient_scale, hessian_scale, std::move(out)};
           },
           "gradient_scale"_a, "hessian_scale"_a, "out"_a.noconvert());
-  m.def("loss_extent", &loss_extent_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "n_threads"_a, "parameter"_a = 0.0, release,
-        "The largest |gradient| and hessian of a loss.");
+  nb::class_<AnyLoss>(m, "Loss", "A loss of one output by its number, with its parameter if it has one.")
+      .def(
+          "__init__",
+          [](AnyLoss* self, int kind, double parameter) {
+            require(kind >= 0 && kind <= kLastLoss, "no such loss");
+            new (self) AnyLoss{LossKind(kind), parameter};
+          },
+          "kind"_a, "parameter"_a = 0.0);
+  nb::class_<OwnedRows>(m, "LossRows", "Rows of a loss: targets, raw predictions of one output or of several, weights.")
+      .def(nb::init<In<double>, Flat<double>, Weight>(), "y"_a, "raw"_a, "weight"_a.none());
+  m.def("loss_extent", &loss_extent_py, "loss"_a, "rows"_a, "n_threads"_a, release, "The largest |gradient| and hessian of a loss.");
   m.def("array_extent", &array_extent, "gradients"_a, "hessians"_a, "n_threads"_a, release, "The largest |gradient| and hessian.");
-  m.def("loss_gradients", &loss_gradients_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "gradients"_a, "hessians"_a, "n_threads"_a,
-        "parameter"_a = 0.0, release, "Fill in the gradients and hessians of a loss.");
-  m.def("loss_records", &loss_records_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "target"_a, "n_threads"_a, "parameter"_a = 0.0,
-        release, "Write the records of a loss. Returns the sums of |gradient|, gradient and hessian.");
-  m.def("array_records", &array_records, "gradients"_a, "hessians"_a.none(), "target"_a, "n_threads"_a, release,
-        "Write the records of given gradients. Returns the sums of |gradient|, gradient and hessian.");
-  m.def("loss_values", &loss_values_py, "kind"_a, "y"_a, "raw"_a, "weight"_a.none(), "out"_a, "n_threads"_a, "parameter"_a = 0.0, release,
-        "Fill in the loss of each row.");
-  m.def("softmax_records", &softmax_records_py, "y"_a, "raw"_a, "weight"_a.none(), "target"_a, "first"_a, "last"_a, "n_threads"_a, release,
-        "Write the records of all classes for the rows [first, last). Returns the three sums of each class.");
-  m.def("softmax_values", &softmax_values_py, "y"_a, "raw"_a, "weight"_a.none(), "out"_a, "n_threads"_a, release,
-        "Fill in the log loss of each row.");
+  m.def("loss_gradients", &loss_gradients_py, "loss"_a, "rows"_a, "gradients"_a, "hessians"_a, "n_threads"_a, release,
+        "Fill in the gradients and hessians of a loss.");
+  m.def("loss_fixed_gradients", &loss_fixed_gradients_py, "loss"_a, "rows"_a, "target"_a, "n_threads"_a, release,
+        "Write the fixed-point gradients of a loss. Returns the sums of |gradient|, gradient and hessian.");
+  m.def("fix_gradients", &fix_gradients_py, "gradients"_a, "hessians"_a.none(), "target"_a, "n_threads"_a, release,
+        "Write given gradients as fixed-point numbers. Returns the sums of |gradient|, gradient and hessian.");
+  m.def("loss_values", &loss_values_py, "loss"_a, "rows"_a, "out"_a, "n_threads"_a, release, "Fill in the loss of each row.");
+  m.def("softmax_fixed_gradients", &softmax_fixed_gradients_py, "rows"_a, "target"_a, "first"_a, "last"_a, "n_threads"_a, release,
+        "Write the fixed-point gradients of all classes for the rows [first, last). Returns the three sums of each class.");
+  m.def("softmax_values", &softmax_values_py, "rows"_a, "out"_a, "n_threads"_a, release, "Fill in the log loss of each row.");
   m.def("apply_link", &apply_link, "link"_a, "raw"_a, "n_threads"_a, release, "Replace raw scores, (n_rows, n_outputs), by predictions.");
   m.def("add_leaf_values", &add_leaf_values_py, "leaves"_a, "leaf_size"_a, "values"_a, "raw"_a, "n_threads"_a, release,
         "Add the values of each row's leaf to raw scores.");
-  m.def("project_records", &project_records_py, "planes"_a, "gradient_weights"_a, "hessian_weights"_a, "gradient"_a, "hessian"_a.none(),
-        "n_threads"_a, release, "Fill in weighted sums of the outputs' records. Returns the largest |gradient| and hessian.");
-  m.def("leaf_sums", &leaf_sums, "planes"_a, "leaves"_a, "leaf_size"_a, "gradient"_a, "hessian"_a, "n_threads"_a, release,
+  m.def("project_gradients", &project_gradients_py, "planes"_a, "gradient_weights"_a, "hessian_weights"_a, "gradient"_a, "hessian"_a.none(),
+        "n_threads"_a, "Fill in weighted sums of the outputs' fixed-point gradients. Returns the largest |gradient| and hessian.");
+  m.def("leaf_sums", &leaf_sums, "planes"_a, "leaves"_a, "leaf_size"_a, "gradient"_a, "hessian"_a, "n_threads"_a,
         "Fill in the exact sums of each output's gradients and hessians in each leaf.");
   m.def(
       "exact_sum", [](In<double> x, int n_threads) { return exact_sum(x.data(), int64_t(x.size()), n_threads); }, "x"_a, "n_threads"_a = 1,
@@ -320,27 +341,27 @@ void bind_losses(nb::module_& m) {
         return std::pair(int64_t(sum >> 32), int64_t(sum & 0xffffffff));
       },
       "x"_a, "shift"_a, "n_threads"_a = 1, release, "The sum of x * 2^shift, as (high, low): high * 2^32 + low.");
+  auto check_leaves = [](const In<uint32_t>& leaf_of_row, const Rows& rows, const Out<double>& out) {
+    require(int64_t(leaf_of_row.size()) == rows.n, "leaf_of_row and y must have the same length");
+    for (int64_t i = 0; i < rows.n; ++i) require(leaf_of_row.data()[i] < out.size(), "leaf out of range");
+  };
   m.def(
       "leaf_quantiles",
-      [](In<uint32_t> leaf_of_row, In<double> y, In<double> raw, Weight weight, double quantile, Out<double> out, int n_threads) {
-        const Rows rows = as_rows(y, raw, weight);
-        require(int64_t(leaf_of_row.size()) == rows.n, "leaf_of_row and y must have the same length");
-        for (int64_t i = 0; i < rows.n; ++i) require(leaf_of_row.data()[i] < out.size(), "leaf out of range");
+      [=](In<uint32_t> leaf_of_row, const OwnedRows& owned, double quantile, Out<double> out, int n_threads) {
+        const Rows rows = owned.of_one_output();
+        check_leaves(leaf_of_row, rows, out);
         leaf_quantiles(leaf_of_row.data(), rows.n, int64_t(out.size()), rows.y, rows.raw, rows.weight, quantile, n_threads, out.data());
       },
-      "leaf_of_row"_a, "y"_a, "raw"_a, "weight"_a.none(), "quantile"_a, "out"_a, "n_threads"_a, release,
-      "Fill in the quantile of y - raw in each leaf.");
+      "leaf_of_row"_a, "rows"_a, "quantile"_a, "out"_a, "n_threads"_a, release, "Fill in the quantile of y - raw in each leaf.");
   m.def(
       "leaf_huber",
-      [](In<uint32_t> leaf_of_row, In<double> y, In<double> raw, Weight weight, double delta, Out<double> out, int n_threads) {
-        const Rows rows = as_rows(y, raw, weight);
+      [=](In<uint32_t> leaf_of_row, const OwnedRows& owned, double delta, Out<double> out, int n_threads) {
+        const Rows rows = owned.of_one_output();
         require(delta > 0 && std::isfinite(delta), "delta must be positive");
-        require(int64_t(leaf_of_row.size()) == rows.n, "leaf_of_row and y must have the same length");
-        for (int64_t i = 0; i < rows.n; ++i) require(leaf_of_row.data()[i] < out.size(), "leaf out of range");
+        check_leaves(leaf_of_row, rows, out);
         leaf_huber(leaf_of_row.data(), rows.n, int64_t(out.size()), rows.y, rows.raw, rows.weight, delta, n_threads, out.data());
       },
-      "leaf_of_row"_a, "y"_a, "raw"_a, "weight"_a.none(), "delta"_a, "out"_a, "n_threads"_a, release,
-      "Fill in the shift of each leaf with the least Huber loss.");
+      "leaf_of_row"_a, "rows"_a, "delta"_a, "out"_a, "n_threads"_a, release, "Fill in the shift of each leaf with the least Huber loss.");
 }
 
 }  // namespace sapwood

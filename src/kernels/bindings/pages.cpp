@@ -1,8 +1,21 @@
 // Layouts and pages of binned rows.
-#include "bindings/bindings.hpp"
+#include "bindings/owned_arguments.hpp"
 
 namespace sapwood {
 namespace {
+
+// One column for each feature: feature f in column f.
+ColumnLayout plain_columns(const In<int32_t>& missing_bin) {
+  ColumnLayout columns;
+  columns.features.resize(missing_bin.size());
+  columns.n_codes.assign(missing_bin.size(), 256);
+  for (size_t f = 0; f < columns.features.size(); ++f) {
+    columns.features[f].column = int(f);
+    columns.features[f].n_stored = 256;
+    columns.members.push_back(uint32_t(f));
+  }
+  return columns;
+}
 
 // Numbers the cells of a histogram: columns one after the other, then the bins of row lists.
 void number_cells(BinLayout& layout) {
@@ -81,7 +94,17 @@ void check_codes(const BinLayout& layout, const uint8_t* page, int64_t n_rows) {
   }
 }
 
-OwnedPage make_page(std::shared_ptr<BinLayout> layout, In<uint8_t> codes, int64_t n_rows, std::optional<Lists> lists, int64_t first_row) {
+void check_lists(const ColumnLayout& columns, const Lists& lists, int64_t n_rows) {
+  const auto& [begin, bins] = lists;
+  require(int64_t(begin.size()) == n_rows + 1 && begin.data()[0] == 0 && begin.data()[n_rows] == bins.size(), "row lists do not fit");
+  for (int64_t i = 0; i < n_rows; ++i) require(begin.data()[i] <= begin.data()[i + 1], "row lists do not fit");
+  int bad = 0;
+  for (size_t i = 0; i < bins.size(); ++i) bad |= int64_t(bins.data()[i]) >= columns.n_list_bins;
+  require(!bad, "a bin of a row list is out of range");
+}
+
+OwnedPage make_page(std::shared_ptr<const BinLayout> layout, In<uint8_t> codes, int64_t n_rows, std::optional<Lists> lists,
+                    int64_t first_row) {
   require(n_rows >= 0 && n_rows < int64_t(1) << 32 && int64_t(codes.size()) >= int64_t(layout->n_groups) * n_rows * layout->stride,
           "page too small");
   require(first_row >= 0 && first_row < int64_t(1) << 62, "first_row out of range");
@@ -108,9 +131,9 @@ void bind_pages(nb::module_& m) {
   nb::class_<OwnedPage>(m, "Page", "Binned rows. Their codes and lists are checked here, once; the arrays must not change afterwards.")
       .def(
           "__init__",
-          [](OwnedPage* self, std::shared_ptr<BinLayout> layout, In<uint8_t> codes, int64_t n_rows, std::optional<Lists> lists,
+          [](OwnedPage* self, nb::handle_t<BinLayout> layout, In<uint8_t> codes, int64_t n_rows, std::optional<Lists> lists,
              int64_t first_row) {
-            new (self) OwnedPage(make_page(std::move(layout), std::move(codes), n_rows, std::move(lists), first_row));
+            new (self) OwnedPage(make_page(share<BinLayout>(layout), std::move(codes), n_rows, std::move(lists), first_row));
           },
           "layout"_a, "codes"_a, "n_rows"_a, "lists"_a = nb::none(), "first_row"_a = 0)
       .def_prop_ro("n_rows", [](const OwnedPage& self) { return self.page.n_rows; })

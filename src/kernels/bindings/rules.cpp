@@ -41,7 +41,7 @@ TreeConstraints make_constraints(double l1, double max_step, double smooth, doub
 }  // namespace
 
 void bind_rules(nb::module_& m) {
-  nb::class_<HistogramFormat>(m, "HistogramFormat", "The way that a tree's histograms hold their sums. Sums of several partitions add up.")
+  nb::class_<HistogramFormat>(m, "HistogramFormat", "How a tree's histograms hold their sums. Sums of several partitions add up.")
       .def(
           "__init__",
           [](HistogramFormat* self, int gradients, int count_bits, int gradient_shift, int hessian_shift) {
@@ -63,6 +63,10 @@ void bind_rules(nb::module_& m) {
           },
           "l2"_a = 0.0, "hessian_unit"_a = 1.0, "min_hessian"_a = 0.0, "min_gain"_a = 0.0, "noise"_a = 0.0, "min_count"_a = 1,
           "gradient_unit"_a = 1.0);
+  nb::class_<TreeSettings>(m, "TreeSettings", "Everything but gradients that one tree is grown by.")
+      .def(nb::init<HistogramFormat, SplitRules, int, uint64_t>(), "format"_a, "rules"_a, "max_depth"_a, "key"_a)
+      .def_ro("format", &TreeSettings::format)
+      .def_ro("key", &TreeSettings::key);
   nb::class_<TreeConstraints>(m, "TreeConstraints", "Constraints of all trees of a model, in real units.")
       .def(
           "__init__",

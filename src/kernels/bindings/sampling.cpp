@@ -24,9 +24,9 @@ std::vector<T> list_rows(int64_t n, int n_threads, F&& f) {
   return all;
 }
 
-// Rows whose hash is below a share of all.
-std::vector<int64_t> sample_rows(int64_t n, int64_t first_row, double share, uint64_t key, int n_threads) {
-  const uint64_t limit = uint64_t(share * 4294967296.0);
+// Rows whose hash is below a fraction of all hashes.
+std::vector<int64_t> sample_rows(int64_t n, int64_t first_row, double fraction, uint64_t key, int n_threads) {
+  const uint64_t limit = uint64_t(fraction * 4294967296.0);
   return list_rows<int64_t>(n, n_threads, [&](int64_t begin, int64_t end, std::vector<int64_t>& list) {
     list.resize(size_t(end - begin));
     size_t count = 0;
@@ -39,15 +39,15 @@ std::vector<int64_t> sample_rows(int64_t n, int64_t first_row, double share, uin
   });
 }
 
-// Draws rows and scales their records: see Sampling. Returns the rows, and the sums of what was drawn.
-auto sample_records(Bytes records, int sampling, double a, double b, uint64_t key, int64_t first_row, int n_threads) {
-  const int64_t n = int64_t(records.size()) / int64_t(sizeof(Pair));
+// Draws rows and scales their gradients: see Sampling. Returns the rows, and the sums of what was drawn.
+auto sample_gradients(Bytes gradients, const RowSampling& sampling, int64_t first_row, int n_threads) {
+  const int64_t n = int64_t(gradients.size()) / int64_t(sizeof(Pair));
   std::mutex adding;
-  RecordSums sums;
+  GradientSums sums;
   auto rows = list_rows<int64_t>(n, n_threads, [&](int64_t begin, int64_t end, std::vector<int64_t>& list) {
     list.reserve(size_t(end - begin));
-    auto* pairs = reinterpret_cast<Pair*>(records.data()) + begin;
-    const auto part = sample_pairs(Sampling(sampling), a, b, key, first_row, begin, pairs, end - begin, list);
+    auto* pairs = reinterpret_cast<Pair*>(gradients.data()) + begin;
+    const auto part = sample_pairs(sampling, first_row, begin, pairs, end - begin, list);
     std::lock_guard<std::mutex> guard(adding);
     sums.abs_gradient += part.abs_gradient, sums.gradient += part.gradient, sums.hessian += part.hessian;
   });
@@ -57,33 +57,40 @@ auto sample_records(Bytes records, int sampling, double a, double b, uint64_t ke
 }  // namespace
 
 void bind_sampling(nb::module_& m) {
+  nb::class_<RowSampling>(m, "RowSampling", "A way to sample rows, its two numbers, and the key of its random numbers.")
+      .def(
+          "__init__",
+          [](RowSampling* self, int kind, double a, double b, uint64_t key) {
+            require(kind >= 0 && kind <= int(Sampling::kBayesian), "no such sampling");
+            require(a >= 0 && b > 0, "a and b must be positive");
+            new (self) RowSampling{Sampling(kind), a, b, key};
+          },
+          "kind"_a, "a"_a, "b"_a, "key"_a);
   m.def(
       "sample_rows",
-      [](int64_t n, int64_t first_row, double share, uint64_t key, int n_threads) {
-        require(n >= 0 && n < int64_t(1) << 32 && share >= 0 && share <= 1, "n or share out of range");
+      [](int64_t n, int64_t first_row, double fraction, uint64_t key, int n_threads) {
+        require(n >= 0 && n < int64_t(1) << 32 && fraction >= 0 && fraction <= 1, "n or fraction out of range");
         std::vector<int64_t> rows;
         {
-          nb::gil_scoped_release free;
-          rows = sample_rows(n, first_row, share, key, n_threads);
+          const Released free;
+          rows = sample_rows(n, first_row, fraction, key, n_threads);
         }
         return to_numpy(std::move(rows));
       },
-      "n"_a, "first_row"_a, "share"_a, "key"_a, "n_threads"_a = 1, "The rows whose hash is below a share of all.");
+      "n"_a, "first_row"_a, "fraction"_a, "key"_a, "n_threads"_a = 1, "The rows whose hash is below a fraction of all hashes.");
   m.def(
-      "sample_records",
-      [](Bytes records, int sampling, double a, double b, uint64_t key, int n_threads, int64_t first_row) {
-        require(sampling >= 0 && sampling <= int(Sampling::kBayesian), "no such sampling");
-        require(records.size() % sizeof(Pair) == 0, "records must have 8 bytes for each row");
-        require(a >= 0 && b > 0, "a and b must be positive");
+      "sample_gradients",
+      [](Bytes gradients, const RowSampling& sampling, int64_t first_row, int n_threads) {
+        require(gradients.size() % sizeof(Pair) == 0, "gradients must have 8 bytes for each row");
         std::pair<std::vector<int64_t>, std::tuple<int64_t, int64_t, int64_t>> drawn;
         {
-          nb::gil_scoped_release free;
-          drawn = sample_records(records, sampling, a, b, key, first_row, n_threads);
+          const Released free;
+          drawn = sample_gradients(gradients, sampling, first_row, n_threads);
         }
         return std::pair(to_numpy(std::move(drawn.first)), drawn.second);
       },
-      "records"_a, "sampling"_a, "a"_a, "b"_a, "key"_a, "n_threads"_a, "first_row"_a = 0,
-      "Draw rows and scale their records. Returns the rows, and the sums of |gradient|, gradient and hessian.");
+      "gradients"_a, "sampling"_a, "first_row"_a, "n_threads"_a,
+      "Draw rows and scale their gradients. Returns the rows, and the sums of |gradient|, gradient and hessian.");
   m.def(
       "hash_rows",
       [](int64_t n, uint64_t key, int64_t first_row) {

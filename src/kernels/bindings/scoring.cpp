@@ -60,7 +60,7 @@ struct OwnedTrees {
     }
   }
 
-  // Checks what nodes ask of features: is_category(feature) tells which of them are split by sets of levels.
+  // Checks the features and sets of nodes: is_category(feature) tells which features are split by sets of levels.
   template <class IsCategory>
   void check_features(int n_features, IsCategory&& is_category) const {
     const TreeArrays trees = arrays();
@@ -73,52 +73,44 @@ struct OwnedTrees {
 };
 
 // Walks one tree over a binned page and adds the leaf values, one or one for each output, to raw.
-void add_tree(const OwnedTrees& owned, const OwnedLeaves& leaves, nb::ndarray<double, nb::device::cpu> raw, int n_threads, In<uint8_t> page,
-              int64_t n_rows, int width, int stride, In<int32_t> missing_bin, const ColumnLayout* given, std::optional<Lists> lists,
-              std::optional<In<uint8_t>> kinds) {
+//   kinds  (n_features,): not 0 where the nodes of a feature split by sets of levels; null: nowhere   IN
+void add_tree(const OwnedPage& owned_page, const OwnedTrees& owned, const OwnedLeaves& leaves, std::optional<In<uint8_t>> kinds,
+              nb::ndarray<double, nb::device::cpu> raw, int n_threads) {
   const Planes to = as_planes(raw);
-  const int n_features = int(missing_bin.size());
+  const BinLayout& layout = *owned_page.layout;
+  const Page& page = owned_page.page;
   const TreeArrays tree = owned.arrays();
   const int64_t n_nodes = tree.n_nodes;
   require(tree.n_trees == 1, "there must be one tree");
-  require(!kinds || int(kinds->size()) == n_features, "kinds must have one entry for each feature");
+  require(!kinds || int(kinds->size()) == layout.n_features, "kinds must have one entry for each feature");
   auto is_category = [&](int32_t f) { return kinds && kinds->data()[f]; };
-  owned.check_features(n_features, is_category);
-  leaves.check_features(n_features, is_category);
+  owned.check_features(layout.n_features, is_category);
+  leaves.check_features(layout.n_features, is_category);
   const LeafArrays values = leaves.arrays(n_nodes, to.n_outputs);
   require(values.n_values == to.n_outputs, "a leaf must have a value for each output");
-  const ColumnLayout plain = given ? ColumnLayout{} : plain_columns(missing_bin);
-  const ColumnLayout& columns = given ? *given : plain;
-  require(int(columns.features.size()) == n_features, "columns do not fit");
-  require(width > 0 && stride >= width && to.n == n_rows &&
-              int64_t(page.size()) >= int64_t((columns.n_columns() + width - 1) / width) * n_rows * stride,
-          "page and raw do not fit");
-  require(columns.n_list_bins == 0 || lists, "row lists are not given");
-  if (lists) check_lists(columns, *lists, n_rows);
-  const std::vector<CodeTable<double>> inputs = input_tables(values.linear, columns, missing_bin.data(), n_features);
+  require(to.n == page.n_rows, "page and raw do not fit");
+  const std::vector<CodeTable<double>> inputs = input_tables(values.linear, layout.columns, layout.missing_bin.data(), layout.n_features);
   const Slopes slopes = values.linear.n_slopes ? Slopes(values.linear, n_nodes) : Slopes();
-  const Page rows{page.data(), n_rows, 0, lists ? lists->first.data() : nullptr, lists ? lists->second.data() : nullptr};
   std::vector<Sides> sides(n_nodes);
   for (int64_t i = 0; i < n_nodes; ++i) {
     const int32_t f = tree.feature[i];
     if (f < 0) continue;
-    const int missing = missing_bin.data()[f];
-    require(missing >= 0 && missing <= 255, "missing_bin out of range");
+    const int missing = layout.missing_bin[f];
     const LevelSet* levels = kinds && kinds->data()[f] ? tree.sets + tree.bin[i] : nullptr;
-    sides[i].fill(columns.features[f], missing + 1,
+    sides[i].fill(layout.columns.features[f], missing + 1,
                   [&](int b) { return b == missing ? tree.missing_left[i] : uint8_t(levels ? levels->has(b) : b <= tree.bin[i]); });
   }
-  over_rows(n_rows, n_threads, [&](int64_t begin, int64_t end) {
+  over_rows(page.n_rows, n_threads, [&](int64_t begin, int64_t end) {
     for (int64_t row = begin; row < end; ++row) {
       int32_t i = 0;
       for (int32_t f; (f = tree.feature[i]) >= 0;) {
-        const FeatureStorage& storage = columns.features[f];
+        const FeatureStorage& storage = layout.columns.features[f];
         bool goes_left;
         if (storage.column == kRowList) {
-          const auto& [first, bins] = *lists;
-          goes_left = side_listed(storage, sides[i], bins.data() + first.data()[row], bins.data() + first.data()[row + 1]);
+          goes_left = side_listed(storage, sides[i], page.list_bins + page.list_begin[row], page.list_bins + page.list_begin[row + 1]);
         } else {
-          goes_left = sides[i].left[page.data()[(int64_t(storage.column / width) * n_rows + row) * stride + storage.column % width]];
+          const int64_t at = (int64_t(storage.column / layout.width) * page.n_rows + row) * layout.stride + storage.column % layout.width;
+          goes_left = sides[i].left[page.codes[at]];
         }
         i = goes_left ? tree.left[i] : tree.right[i];
       }
@@ -126,7 +118,7 @@ void add_tree(const OwnedTrees& owned, const OwnedLeaves& leaves, nb::ndarray<do
       if (!slopes.empty()) {
         double value = *own;
         for (const Slope *s = slopes.of(i), *last = slopes.end_of(i); s < last; ++s) {
-          value += s->part(inputs[s->input].read(rows, width, stride, row));
+          value += s->part(inputs[s->input].read(page, layout.width, layout.stride, row));
         }
         to.data[row] += value;
         continue;
@@ -139,7 +131,7 @@ void add_tree(const OwnedTrees& owned, const OwnedLeaves& leaves, nb::ndarray<do
 }  // namespace
 
 void bind_scoring(nb::module_& m) {
-  const auto release = nb::call_guard<nb::gil_scoped_release>();
+  const auto release = nb::call_guard<Released>();
   nb::class_<OwnedTrees>(m, "TreeArrays", "Structure of trees: their nodes, end to end. The arrays must not change afterwards.")
       .def(
           "__init__",
@@ -165,8 +157,7 @@ void bind_scoring(nb::module_& m) {
           },
           nb::kw_only(), "value"_a, "n_slopes"_a, "slope_input"_a, "slope"_a, "slope_center"_a, "slope_low"_a, "slope_high"_a,
           "input_feature"_a, "input_begin"_a, "input_cuts"_a, "input_values"_a);
-  m.def("add_tree", &add_tree, nb::kw_only(), "tree"_a, "leaves"_a, "raw"_a, "n_threads"_a, "page"_a, "n_rows"_a, "width"_a, "stride"_a,
-        "missing_bin"_a, "columns"_a = nb::none(), "lists"_a = nb::none(), "kinds"_a = nb::none(), release,
+  m.def("add_tree", &add_tree, "page"_a, "tree"_a, "leaves"_a, "kinds"_a.none(), "raw"_a.noconvert(), "n_threads"_a, release,
         "Add the leaf values of one tree to the raw scores of a page's rows.");
   nb::class_<Scorer>(m, "Scorer", "Trees, arranged for prediction.")
       .def(
@@ -178,6 +169,7 @@ void bind_scoring(nb::module_& m) {
             for (int f = 0; n_levels && f < n_features; ++f) {
               require(n_levels->data()[f] >= 0 && n_levels->data()[f] <= 255, "a category has up to 255 levels");
             }
+            const DefaultFloatMode mode;
             auto is_category = [&](int32_t f) { return n_levels && n_levels->data()[f]; };
             trees.check_features(n_features, is_category);
             leaves.check_features(n_features, is_category);
@@ -199,12 +191,12 @@ void bind_scoring(nb::module_& m) {
           "x"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release, "Add the predictions of the trees [first, last) to `out`.")
       .def(
           "add_sparse",
-          [](const Scorer& self, const OwnedLines& rows, int64_t first, int64_t last, Out2<double> out, int n_threads) {
-            require(rows.lines.n_across == self.n_features(), "X has another number of features");
-            require(int64_t(out.shape(0)) == rows.lines.n_lines && int(out.shape(1)) == self.n_outputs(), "out does not fit");
+          [](const Scorer& self, const OwnedMatrix& rows, int64_t first, int64_t last, Out2<double> out, int n_threads) {
+            require(rows.matrix.n_minor == self.n_features(), "X has another number of features");
+            require(int64_t(out.shape(0)) == rows.matrix.n_major && int(out.shape(1)) == self.n_outputs(), "out does not fit");
             require(0 <= first && first <= last && last <= self.n_trees(), "trees out of range");
             require(n_threads > 0, "n_threads must be positive");
-            self.add(rows.lines, first, last, n_threads, out.data());
+            self.add(rows.matrix, first, last, n_threads, out.data());
           },
           "rows"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, release,
           "Add the predictions of the trees [first, last) to `out`, for sparse rows.")
@@ -246,16 +238,17 @@ void bind_scoring(nb::module_& m) {
             const PathCost cost = path_cost(scorer, n_players);
             require(cost.steps <= kStepsPerNode * n_nodes + kFreeSteps && cost.squares <= kSquaresPerNode * double(n_nodes) + kFreeWork,
                     "the trees are too deep to be explained: the nodes on the way to a leaf must not be more than 64 on average");
+            const DefaultFloatMode mode;
             new (self) Explainer(scorer, weight.data(), player.data(), n_players);
           },
           "scorer"_a, "weight"_a, "player"_a, "n_players"_a, nb::keep_alive<1, 2>())
       .def(
-          "add_against",
+          "add_interventional",
           [=](const Explainer& self, AnyTable x, AnyTable background, int64_t first, int64_t last, Out2<double> out, int n_threads) {
             const Table table = explain(self, x, first, last, out, self.n_players() + 1, n_threads), other = as_table(background);
             require(other.n_columns == table.n_columns && other.n_rows > 0, "the background must have rows of the same features");
-            nb::gil_scoped_release free;
-            self.add_against(table, other, first, last, n_threads, out.data());
+            const Released free;
+            self.add_interventional(table, other, first, last, n_threads, out.data());
           },
           "x"_a, "background"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a,
           "Add the SHAP values of the trees [first, last) against background rows to `out`.");
@@ -264,19 +257,19 @@ void bind_scoring(nb::module_& m) {
         name,
         [=](const Explainer& self, AnyTable x, int64_t first, int64_t last, Out2<double> out, int n_threads) {
           const Table table = explain(self, x, first, last, out, width(int64_t(self.n_players())), n_threads);
-          if (add == &Explainer::add_pairs) {
+          if (add == &Explainer::add_interactions) {
             const PathCost cost = path_cost(self.scorer(), self.n_players());
             require(cost.cubes <= kCubesPerNode * double(self.scorer().n_nodes()) + kFreeWork,
                     "the trees are too deep for interactions: the nodes on the way to a leaf must not be more than 64 on average");
           }
-          nb::gil_scoped_release free;
+          const Released free;
           (self.*add)(table, first, last, n_threads, out.data());
         },
         "x"_a, "first"_a, "last"_a, "out"_a, "n_threads"_a, doc);
   };
   def_explain("add", &Explainer::add, [](int64_t n) { return n + 1; }, "Add the SHAP values of the trees [first, last) to `out`.");
   def_explain(
-      "add_pairs", &Explainer::add_pairs, [](int64_t n) { return n * n; },
+      "add_interactions", &Explainer::add_interactions, [](int64_t n) { return n * n; },
       "Add the SHAP interaction values of the trees [first, last) to `out`.");
 }
 

@@ -6,8 +6,8 @@
 
 namespace sapwood {
 
-// The bits of a number, stirred; 0 for zero. Every NaN is alike, and a zero has no sign.
-inline uint64_t stir(double x) {
+// A hash of a number's bits; 0 for zero. All NaNs have the same hash, and so have 0.0 and -0.0.
+inline uint64_t mix_bits(double x) {
   uint64_t bits = x != x ? 0x7ff8000000000000ull : std::bit_cast<uint64_t>(x + 0.0);
   bits ^= bits >> 33;
   bits *= 0xff51afd7ed558ccdull;
@@ -35,7 +35,7 @@ void hash_columns(const T* x, int64_t row_stride, int64_t column_stride, int64_t
     for (int f = 0; f < n_columns; ++f) {
       const T* column = x + at * row_stride + f * column_stride;
       uint64_t sum = 0;
-      for (int64_t i = 0; i < n; ++i) sum += stir(double(column[i * row_stride])) * keys[i];
+      for (int64_t i = 0; i < n; ++i) sum += mix_bits(double(column[i * row_stride])) * keys[i];
       sums[f] += sum;
     }
   }
@@ -47,7 +47,7 @@ void hash_entries(const T* values, const int32_t* column, const int64_t* line_be
                   uint64_t* sums) {
   for (int64_t row = begin; row < end; ++row) {
     const uint64_t key = odd_key(first_row + row);
-    for (int64_t k = line_begin[row]; k < line_begin[row + 1]; ++k) sums[column[k]] += stir(double(values[k])) * key;
+    for (int64_t k = line_begin[row]; k < line_begin[row + 1]; ++k) sums[column[k]] += mix_bits(double(values[k])) * key;
   }
 }
 

@@ -1,4 +1,4 @@
-// Sums of targets by key: what statistics of categories are made of.
+// Sums of targets by key, for target statistics of categories.
 #pragma once
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// What reading a model's file needs: a checksum of its arrays, and whether its nodes are trees.
+// Checks of a model file: a checksum of its arrays, and whether its nodes are trees.
 #pragma once
 #include <algorithm>
 #include <bit>
@@ -48,7 +48,7 @@ struct StoredNodes {
 
 constexpr int64_t kMaxCount = int64_t(1) << 53;  // rows: an exact double, and sums of two are in range
 
-// Whether f holds for all of n numbers. There is no way out early: so the loop is one of vectors.
+// Whether f holds for all of n numbers. There is no early exit, so that the loop is vectorised.
 template <class T, class F>
 bool holds_for_all(const T* x, int64_t n, F&& f) {
   int64_t wrong = 0;
@@ -56,7 +56,7 @@ bool holds_for_all(const T* x, int64_t n, F&& f) {
   return wrong == 0;
 }
 
-// What is wrong with them; null for nothing. No index is used before it is known to be in range.
+// The first fault of the nodes, or null. No index is used before it is known to be in range.
 inline const char* find_fault(const StoredNodes& nodes) {
   const int64_t n_nodes = nodes.begin[nodes.n_trees];
   auto is_number = [](double x) { return x == x; };

@@ -40,14 +40,14 @@ inline int64_t pack(Pair r) {
   return (int64_t(narrow_gradient(r)) << kPackedGradient) + (int64_t(narrow_hessian(r)) << kPackedHessian) + 1;
 }
 
-// The way that a row's gradient and hessian are stored.
+// How a row's gradient and hessian are stored.
 enum class GradientFormat : int {
   kSingle = 0,  // Single; a cell is one word: gradient << count_bits | count
   kWide = 1,    // Pair, wide; a cell is two words: gradient, and hessian << count_bits | count
   kNarrow = 2,  // Pair, narrow; blocks are summed packed, cells are two words as above
 };
 
-// The way that a tree's histograms hold their sums. It depends on numbers of the whole data set: words of several partitions add up.
+// How a tree's histograms hold their sums. It depends on numbers of the whole data set: words of several partitions add up.
 struct HistogramFormat {
   GradientFormat gradients = GradientFormat::kWide;
   int count_bits = 20;     // enough for the number of all rows

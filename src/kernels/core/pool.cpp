@@ -2,18 +2,18 @@
 
 #include <pthread.h>
 
+#include <exception>
 #include <mutex>
 #include <thread>
+#include <utility>
 
-#if defined(__x86_64__) || defined(__i386__)
-#include <immintrin.h>
-#endif
+#include "core/float_mode.hpp"
 
 namespace sapwood {
 namespace {
 
 inline void relax() {
-#if defined(__x86_64__) || defined(__i386__)
+#if defined(__x86_64__)
   _mm_pause();
 #endif
 }
@@ -29,6 +29,8 @@ struct Region {
   std::atomic<uint32_t> state{0};
   std::atomic<int> seats{0};  // how many more workers are wanted
   std::atomic<int> participants{0};
+  std::atomic<bool> failed{false};
+  std::exception_ptr error;  // of the first participant that failed: read by the caller when all have left
   int n_ranges = 0;
   int64_t n_tasks = 0;
   Body body = nullptr;
@@ -44,38 +46,46 @@ struct Region {
   }
   void leave() { state.fetch_sub(1, std::memory_order_release); }
 
-  void work(int participant) {
-    Tasks tasks(next, n_ranges, participant, n_tasks);
-    body(context, participant, tasks);
+  // No exception leaves it: the first is kept for the caller, and no further task is claimed.
+  void work(int participant) noexcept {
+    try {
+      Tasks tasks(next, n_ranges, participant, n_tasks);
+      body(context, participant, tasks);
+    } catch (...) {
+      if (!failed.exchange(true, std::memory_order_relaxed)) error = std::current_exception();
+      for (int i = 0; i < n_ranges; ++i) next[i].task.store(n_tasks, std::memory_order_relaxed);
+    }
   }
 };
 
 struct Pool {
   Region regions[kRegions];
-  std::atomic<uint32_t> epoch{0};  // moves on with every region: what sleeping workers wait for
+  std::atomic<uint32_t> epoch{0};  // changes with every region: sleeping workers wait for it
   std::atomic<int> sleepers{0};
   std::atomic<int> n_workers{0};
   std::mutex growing;
 
-  bool help() {
-    bool helped = false;
+  // Works in the open regions that want more workers. Returns whether there was one.
+  bool join_regions() {
+    bool joined = false;
     for (Region& region : regions) {
       if (region.seats.load(std::memory_order_relaxed) <= 0 || !region.enter()) continue;
       if (region.seats.fetch_sub(1, std::memory_order_relaxed) > 0) {
         region.work(region.participants.fetch_add(1, std::memory_order_relaxed));
-        helped = true;
+        joined = true;
       }
       region.leave();
     }
-    return helped;
+    return joined;
   }
 
-  void live() {
+  void run_worker() {
+    set_float_mode(kDefaultFloatMode);  // a thread inherits that of the one that started it
     for (;;) {
       uint32_t seen = epoch.load(std::memory_order_acquire);
       bool awake = false;
       for (int spin = 0; spin < kSpins && !awake; ++spin) {
-        if ((awake = help() || epoch.load(std::memory_order_acquire) != seen)) break;
+        if ((awake = join_regions() || epoch.load(std::memory_order_acquire) != seen)) break;
         for (int i = 0; i < 8; ++i) relax();
       }
       if (!awake) {
@@ -91,9 +101,9 @@ struct Pool {
     std::lock_guard<std::mutex> lock(growing);
     while (n_workers < wanted && n_workers < kMaxWorkers) {
       try {
-        std::thread([this] { live(); }).detach();
+        std::thread([this] { run_worker(); }).detach();
       } catch (...) {
-        return;  // no thread to be had: the caller works alone
+        return;  // no thread to be had: the caller works with those there are
       }
       ++n_workers;
     }
@@ -143,6 +153,7 @@ void run_region(int n_threads, int64_t n_tasks, Body body, void* context) {
   region->body = body;
   region->context = context;
   region->n_ranges = n_threads;
+  region->failed.store(false, std::memory_order_relaxed);
   for (int i = 0; i < n_threads; ++i) region->next[i].task.store(Tasks::begin(i, n_threads, n_tasks), std::memory_order_relaxed);
   region->participants.store(1, std::memory_order_relaxed);
   region->seats.store(n_threads - 1, std::memory_order_relaxed);
@@ -157,7 +168,9 @@ void run_region(int n_threads, int64_t n_tasks, Body body, void* context) {
     relax();
     if (spin > 1000) std::this_thread::yield();
   }
+  const std::exception_ptr error = std::exchange(region->error, nullptr);
   region->taken.store(false, std::memory_order_release);
+  if (error) std::rethrow_exception(error);
 }
 
 }  // namespace sapwood

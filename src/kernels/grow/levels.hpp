@@ -1,4 +1,4 @@
-// Sets of a category's levels: what splits on categories are made of.
+// Sets of a category's levels, by which categories are split.
 //
 // A level is a bin. Which of the many ways to part a node's levels in two are tried: all, where it has few of them; each one against the
 // others; or the cuts of their order by gradient / hessian. For one output and without regularisation the last loses nothing: a convex
@@ -23,9 +23,9 @@ struct LevelSet {
   bool operator==(const LevelSet& other) const { return std::memcmp(bits, other.bits, sizeof bits) == 0; }
 };
 
-// What holds for the splits of all categories. Real units.
+// Rules of the splits of all categories. Real units.
 struct CategoryRules {
-  double smooth = 0;     // hessian that a level's gradient is shared with where levels are put in order
+  double smooth = 0;     // added to each level's hessian when levels are sorted by gradient / hessian
   double l2 = 0;         // more of it, for the children of a split found in that order
   int64_t min_rows = 1;  // levels with fewer rows in a node are put in order as one
 };
@@ -37,7 +37,8 @@ class LevelOrder {
  public:
   static constexpr uint16_t kAbsent = 0xffff;
 
-  // sums, (n,) of the levels in ascending order; codes: which they are
+  // sums   (n,) of the levels in ascending order   IN
+  // codes  (n,) numbers of the levels                IN
   LevelOrder(const Sums* sums, const int32_t* codes, int n, Kind kind, const CategoryRules& rules, double hessian_unit, bool missing) {
     std::fill(std::begin(entry_), std::end(entry_), kAbsent);
     uint16_t present[256];

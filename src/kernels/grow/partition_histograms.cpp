@@ -21,12 +21,13 @@ void lock(std::atomic_flag& flag) {
 }  // namespace
 
 void RowPartition::make_scratch(int n) {
+  const size_t table = std::max(size_t(layout_->n_cells + 1) * 16, size_t(layout_->padded_width()) * kColumnWords * sizeof(uint64_t));
   for (int i = 0; i < n; ++i) {
     Scratch& s = scratch_[i];
-    if (s.table.as<char>()) continue;
-    const size_t table = std::max(size_t(layout_->n_cells + 1) * 16, size_t(layout_->padded_width()) * kColumnWords * sizeof(uint64_t));
-    s.table = Buffer(table);
+    if (s.table.as<char>() && s.n_pending == 0) continue;
+    if (!s.table.as<char>()) s.table = Buffer(table);
     std::memset(s.table.as<char>(), 0, table);
+    s.n_pending = 0;  // an exception left sums behind
   }
 }
 

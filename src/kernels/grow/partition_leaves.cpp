@@ -60,7 +60,7 @@ void RowPartition::leaf_sums(const std::vector<int>& leaves, Sums* sums, void* l
 
 // Finds the leaves of all rows by bitsets of leaves (see leafsets.hpp). False if the tree is too large, or a page has no copy by columns.
 bool RowPartition::assign_leaves_bitset(const std::vector<int>& leaves, void* leaf_of_row, int leaf_size) const {
-  struct Strike {
+  struct NodeTest {
     int column;
     uint8_t low, width;  // codes low, ..., low + width are on one side: the right one, unless the others are
     int8_t others;
@@ -71,35 +71,35 @@ bool RowPartition::assign_leaves_bitset(const std::vector<int>& leaves, void* le
     if (!columns.as<char>()) return false;
   }
   const LeafNumbers numbers(int(nodes_.size()), [&](int i) { return std::pair(nodes_[i].left, nodes_[i].right); });
-  std::vector<Strike> planes[kSetLeaves / kPlaneLeaves];
+  std::vector<NodeTest> planes[kSetLeaves / kPlaneLeaves];
   for (const LocalNode& node : nodes_) {
     if (node.left < 0) continue;
     const FeatureStorage& storage = layout_->columns.features[node.split.feature];
     if (storage.column == kRowList) return false;
     const Sides sides = sides_of(node.split);
     const uint8_t *begin = sides.left, *end = begin + layout_->columns.n_codes[storage.column];
-    Strike strike{storage.column, 0, 0, 0, 0};
+    NodeTest test{storage.column, 0, 0, 0, 0};
     bool one = false;
     for (uint8_t side : {0, 1}) {  // are the codes of one side consecutive?
       const uint8_t* low = std::find(begin, end, side);
       const uint8_t* high = std::find(low, end, uint8_t(1 - side));
       one = low < end && std::find(high, end, side) == end;
       if (!one) continue;
-      strike.low = uint8_t(low - begin), strike.width = uint8_t(high - low - 1), strike.others = side ? -1 : 0;
+      test.low = uint8_t(low - begin), test.width = uint8_t(high - low - 1), test.others = side ? -1 : 0;
       break;
     }
     if (!one) return false;
-    numbers.visit_planes(node.left, [&](int plane, uint8_t struck) {
-      strike.leaves = struck;
-      planes[plane].push_back(strike);
+    numbers.visit_planes(node.left, [&](int plane, uint8_t left_leaves) {
+      test.leaves = left_leaves;
+      planes[plane].push_back(test);
     });
   }
-  std::vector<Strike> strikes;
+  std::vector<NodeTest> tests;
   std::vector<int64_t> plane_begin(1, 0);
   const int n_planes = (int(leaves.size()) + kPlaneLeaves - 1) / kPlaneLeaves;
   for (int p = 0; p < n_planes; ++p) {
-    strikes.insert(strikes.end(), planes[p].begin(), planes[p].end());
-    plane_begin.push_back(int64_t(strikes.size()));
+    tests.insert(tests.end(), planes[p].begin(), planes[p].end());
+    plane_begin.push_back(int64_t(tests.size()));
   }
   uint8_t number[kSetLeaves] = {};  // of a leaf counted from the left
   for (size_t i = 0; i < leaves.size(); ++i) number[numbers.first[leaves[i]]] = uint8_t(i);
@@ -112,14 +112,14 @@ bool RowPartition::assign_leaves_bitset(const std::vector<int>& leaves, void* le
       for (int64_t task; (task = tasks.claim()) >= 0;) {
         for (int64_t row = task * kRows; row < std::min(n, (task + 1) * kRows); row += kSetRows) {
           alignas(32) uint8_t leaf[kSetRows];
-          auto ask = [&](const Strike& s, i8x32& right_x, i8x32& right_y) {
+          auto evaluate = [&](const NodeTest& s, i8x32& right_x, i8x32& right_y) {
             const uint8_t* codes = columns + size_t(s.column) * n + row;
             const u8x32 low = u8x32{} + s.low, width = u8x32{} + s.width;
             const i8x32 others = fill32(s.others);
             right_x = i8x32(u8x32(load32(codes)) - low <= width) ^ others;
             right_y = i8x32(u8x32(load32(codes + 32)) - low <= width) ^ others;
           };
-          find_set_leaves(strikes.data(), plane_begin.data(), n_planes, ask, leaf);
+          find_set_leaves(tests.data(), plane_begin.data(), n_planes, evaluate, leaf);
           const int64_t count = std::min<int64_t>(kSetRows, n - row);
           for (int64_t i = 0; i < count; ++i) out[row + i] = number[leaf[i] & (kSetLeaves - 1)];
         }

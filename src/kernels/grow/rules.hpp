@@ -21,6 +21,14 @@ struct SplitRules {
   double gradient_unit = 1;  // real value of one unit of a histogram's gradient
 };
 
+// Everything but gradients that one tree is grown by.
+struct TreeSettings {
+  HistogramFormat format;
+  SplitRules rules;
+  int max_depth = 0;  // 0: no limit
+  uint64_t key = 0;   // of random numbers
+};
+
 // Constraints of all trees. Most trees have none. Real units.
 struct TreeConstraints {
   double l1 = 0;                  // subtracted from the absolute value of gradient sums

@@ -1,4 +1,4 @@
-// Draws the rows that a tree is grown on, by hashes of their ids, and scales their records so that sums stay right on average.
+// Draws the rows that a tree is grown on, by hashes of their ids, and scales their gradients so that sums stay right on average.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -20,16 +20,24 @@ enum class Sampling : int {
 
 inline constexpr double kLeastProbability = 1.0 / 16, kMostWeight = 32.0;
 
-// Draws from n records, those of the rows first, first + 1, ... of a partition.
+// A way to sample, its numbers a and b, and the key of its random numbers.
+struct RowSampling {
+  Sampling kind;
+  double a, b;
+  uint64_t key;
+};
+
+// Draws from n gradients, those of the rows first, first + 1, ... of a partition.
 //   first_row  id of the partition's first row   IN
 //   kept       rows of the partition drawn       OUT
-inline RecordSums sample_pairs(Sampling sampling, double a, double b, uint64_t key, int64_t first_row, int64_t first, Pair* records,
-                               int64_t n, std::vector<int64_t>& kept) {
-  RecordSums sums;
+inline GradientSums sample_pairs(const RowSampling& rows, int64_t first_row, int64_t first, Pair* gradients, int64_t n,
+                                 std::vector<int64_t>& kept) {
+  const auto [sampling, a, b, key] = rows;
+  GradientSums sums;
   for (int64_t i = 0; i < n; ++i) {
     const uint64_t row = uint64_t(first_row + first + i);
     const double u = (double(hash_row(row_key(key, row), uint32_t(row))) + 0.5) / 4294967296.0;
-    const double g = records[i].g, h = records[i].h;
+    const double g = gradients[i].g, h = gradients[i].h;
     double probability = a, factor = 1.0;
     if (sampling == Sampling::kTop) {
       probability = std::fabs(g) * h >= a ? 1.0 : b;
@@ -47,7 +55,7 @@ inline RecordSums sample_pairs(Sampling sampling, double a, double b, uint64_t k
     const double most_g = double(kMaxGradient), most_h = double(kMaxHessian);
     const int64_t gi = to_int(splat(std::min(std::max(g * factor, -most_g), most_g)))[0],
                   hi = to_int(splat(std::min(h * factor, most_h)))[0];
-    records[i] = Pair{int32_t(gi), uint32_t(hi)};
+    gradients[i] = Pair{int32_t(gi), uint32_t(hi)};
     sums.abs_gradient += gi < 0 ? -gi : gi, sums.gradient += gi, sums.hessian += hi;
   }
   return sums;

@@ -39,13 +39,12 @@ Sums SortedTree::cell(uint32_t row) const {
   return {g, word >> format_.count_bits, 1};
 }
 
-void SortedTree::start(void* gradients, const HistogramFormat& format, const SplitRules& rules, int max_depth, uint64_t key,
-                       const uint8_t* allowed, const int64_t* sample, int64_t n_sample) {
-  format_ = format;
+void SortedTree::start(void* gradients, const TreeSettings& settings, const uint8_t* allowed, const int64_t* sample, int64_t n_sample) {
+  format_ = settings.format;
   gradients_ = gradients;
   sampled_ = sample != nullptr;
-  nodes_.start(rules, max_depth, key);
-  if (format.gradients == GradientFormat::kNarrow) narrow_gradients(static_cast<Pair*>(gradients), n_rows_, row_key(key, 0), 0);
+  nodes_.start(settings);
+  if (format_.gradients == GradientFormat::kNarrow) narrow_gradients(static_cast<Pair*>(gradients), n_rows_, row_key(settings.key, 0), 0);
   if (sampled_) {
     std::fill(left_.begin(), left_.end(), 0);
     for (int64_t i = 0; i < n_sample; ++i) left_[sample[i]] = 1;
@@ -78,7 +77,7 @@ int SortedTree::advance(const std::vector<int>& nodes, bool search, const uint8_
   const int first = nodes_.add_children(nodes.size());
   ranges_.resize(nodes_.size());
   for (size_t i = 0; i < nodes.size(); ++i) nodes_.make_children(nodes[i], first + 2 * int(i));
-  part(nodes);
+  partition(nodes);
   if (search) {
     std::vector<int> children;
     for (int node = first; node < int(nodes_.size()); ++node) children.push_back(node);
@@ -87,8 +86,8 @@ int SortedTree::advance(const std::vector<int>& nodes, bool search, const uint8_
   return first;
 }
 
-// Parts the sorted lists of nodes between their children.
-void SortedTree::part(const std::vector<int>& nodes) {
+// Partitions the sorted lists of nodes between their children.
+void SortedTree::partition(const std::vector<int>& nodes) {
   int64_t n_all = 0;
   for (int node : nodes) {
     const Split& split = nodes_[node].split;

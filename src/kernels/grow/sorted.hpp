@@ -1,8 +1,8 @@
 // Finds splits on pre-sorted columns: every distinct value is a candidate.
 //
 // Each feature's rows are sorted once, by the rank of their values. A tree's nodes own ranges of the sorted lists, the same range of every
-// feature's; to split a node is to part its range of each list in two, which keeps both parts sorted. Missing values have the highest rank
-// and so come last.
+// feature's; to split a node is to partition its range of each list in two, which keeps both parts sorted. Missing values have the highest
+// rank and so come last.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -36,8 +36,7 @@ class SortedTree {
   // Constraints of all trees to come; no feature is a category.
   void constrain(TreeConstraints constraints) { nodes_.constrain(std::move(constraints)); }
   // The same as SplitSearch with one RowPartition: see there.
-  void start(void* gradients, const HistogramFormat& format, const SplitRules& rules, int max_depth, uint64_t key, const uint8_t* allowed,
-             const int64_t* sample = nullptr, int64_t n_sample = 0);
+  void start(void* gradients, const TreeSettings& settings, const uint8_t* allowed, const int64_t* sample, int64_t n_sample);
   int advance(const std::vector<int>& nodes, bool search, const uint8_t* allowed);
   void leaf_sums(const std::vector<int>& leaves, Sums* sums, void* leaf_of_row, int leaf_size);
   void search_again(int node, const uint8_t* allowed) { search({node}, allowed, node); }
@@ -61,7 +60,7 @@ class SortedTree {
   bool goes_left(const Split& split, uint32_t rank) const {
     return rank == kMissingRank ? split.missing_left : rank <= uint32_t(split.bin);
   }
-  void part(const std::vector<int>& nodes);
+  void partition(const std::vector<int>& nodes);
   void search(const std::vector<int>& nodes, const uint8_t* allowed, int first);
   void scan(int node, int feature, Split& best) const;
   void propose(int feature);

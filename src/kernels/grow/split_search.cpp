@@ -29,11 +29,11 @@ void SplitSearch::constrain(TreeConstraints constraints) {
   few_rows_ = binary_.all() && layout_->n_cells <= kFewCells && searches_binary(nullptr) ? 0 : kFewRows;
 }
 
-void SplitSearch::begin_tree(const HistogramFormat& format, const SplitRules& rules, int max_depth, uint64_t key) {
-  format_ = format;
+void SplitSearch::begin_tree(const TreeSettings& settings) {
+  format_ = settings.format;
   local_tree_ = step_ = 0;
   slots_.reset();
-  nodes_.start(rules, max_depth, key);
+  nodes_.start(settings);
 }
 
 SplitBatch SplitSearch::new_batch() {
@@ -46,9 +46,8 @@ SplitBatch SplitSearch::new_batch() {
   return batch;
 }
 
-SplitBatch SplitSearch::start(const Sums& root, const HistogramFormat& format, const SplitRules& rules, int max_depth, uint64_t key,
-                              const uint8_t* allowed) {
-  begin_tree(format, rules, max_depth, key);
+SplitBatch SplitSearch::start(const Sums& root, const TreeSettings& settings, const uint8_t* allowed) {
+  begin_tree(settings);
   SplitBatch batch = new_batch();
   batch.n_nodes = 1;
   if (allowed) batch.allowed.assign(allowed, allowed + layout_->n_features);
@@ -148,13 +147,13 @@ int64_t* SplitSearch::take_zeroed(int node) {
   return slots_.cells(node);
 }
 
-void SplitSearch::start(RowPartition& rows, void* gradients, const HistogramFormat& format, const SplitRules& rules, int max_depth,
-                        uint64_t key, const uint8_t* allowed, const int64_t* sample, int64_t n_sample) {
-  begin_tree(format, rules, max_depth, key);
+void SplitSearch::start(RowPartition& rows, void* gradients, const TreeSettings& settings, const uint8_t* allowed, const int64_t* sample,
+                        int64_t n_sample) {
+  begin_tree(settings);
   nodes_[0].sums.count = sample ? n_sample : rows.n_rows();
   const bool searched = nodes_.can_split(nodes_[0]);
   int64_t* root = searched && !is_small(0) ? take_zeroed(0) : nullptr;
-  rows.start(gradients, format, key, sample, n_sample, root);
+  rows.start(gradients, settings.format, settings.key, sample, n_sample, root);
   local_tree_ = rows.tree_id();
   if (!searched) return;
   nodes_.set_root_sums(root && layout_->n_columns() > 0 ? sum_column(root) : rows.node_sums(0));

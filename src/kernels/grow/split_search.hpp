@@ -35,8 +35,7 @@ class SplitSearch {
   // Begins a tree.
   //   root     sums of all rows, in histogram units
   //   allowed  (n_features,) features that the root may split on, or null for all   IN
-  SplitBatch start(const Sums& root, const HistogramFormat& format, const SplitRules& rules, int max_depth, uint64_t key,
-                   const uint8_t* allowed);
+  SplitBatch start(const Sums& root, const TreeSettings& settings, const uint8_t* allowed);
   // Makes the children of nodes. With `search`, their best splits are found in this step.
   //   allowed  (2 * n_nodes, n_features) features that each child may split on, or null for all   IN
   SplitBatch begin(const std::vector<int>& nodes, bool search, const uint8_t* allowed);
@@ -52,8 +51,8 @@ class SplitSearch {
   bool force(int node, Split split, const Sums& left, const Sums& all);
 
   // The same with one partition that has all rows.
-  void start(RowPartition& rows, void* gradients, const HistogramFormat& format, const SplitRules& rules, int max_depth, uint64_t key,
-             const uint8_t* allowed, const int64_t* sample, int64_t n_sample);
+  void start(RowPartition& rows, void* gradients, const TreeSettings& settings, const uint8_t* allowed, const int64_t* sample,
+             int64_t n_sample);
   int advance(RowPartition& rows, const std::vector<int>& nodes, bool search, const uint8_t* allowed);
   void search_again(RowPartition& rows, int node, const uint8_t* allowed);
   bool force(RowPartition& rows, int node, const Split& split);
@@ -77,7 +76,7 @@ class SplitSearch {
   using Searches = std::vector<std::pair<int, int>>;  // see SplitBatch
   class UnitSearch;
 
-  void begin_tree(const HistogramFormat& format, const SplitRules& rules, int max_depth, uint64_t key);
+  void begin_tree(const TreeSettings& settings);
   SplitBatch new_batch();
   // Makes the children and decides which histograms are built. With by_rows, small nodes are searched row by row and have no histogram.
   void plan_children(SplitBatch& batch, const std::vector<int>& nodes, bool search, bool by_rows);

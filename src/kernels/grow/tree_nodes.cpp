@@ -6,10 +6,10 @@
 
 namespace sapwood {
 
-void TreeNodes::start(const SplitRules& rules, int max_depth, uint64_t key) {
-  rules_ = rules;
-  max_depth_ = max_depth;
-  key_ = key;
+void TreeNodes::start(const TreeSettings& settings) {
+  rules_ = settings.rules;
+  max_depth_ = settings.max_depth;
+  key_ = settings.key;
   nodes_.assign(1, Node{});
 }
 

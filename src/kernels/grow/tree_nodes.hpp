@@ -24,7 +24,7 @@ class TreeNodes {
   // Constraints of all trees to come.
   void constrain(TreeConstraints constraints) { constraints_ = std::move(constraints); }
   // Begins a tree: a root without sums.
-  void start(const SplitRules& rules, int max_depth, uint64_t key);
+  void start(const TreeSettings& settings);
   // The sums of the root, and its value.
   void set_root_sums(const Sums& sums);
 

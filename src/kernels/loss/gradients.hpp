@@ -1,4 +1,4 @@
-// The losses, four rows at a time: gradients, hessians and values, and their fixed-point records.
+// The losses, four rows at a time: gradients, hessians and values, as doubles and as fixed-point numbers.
 #pragma once
 #include <cstdint>
 
@@ -28,8 +28,8 @@ struct Extent {
   double gradient = 0, hessian = 0;
 };
 
-// Sums of a tree's records over some rows: exact.
-struct RecordSums {
+// Exact sums of fixed-point gradients over some rows.
+struct GradientSums {
   int64_t abs_gradient = 0, gradient = 0, hessian = 0;
 };
 
@@ -193,7 +193,7 @@ inline double largest(f64x4 v) {
 
 inline int64_t total(i64x4 v) { return v[0] + v[1] + v[2] + v[3]; }
 
-inline void store_records(Pair* out, int64_t i, int count, i64x4 g, i64x4 h) {
+inline void store_fixed(Pair* out, int64_t i, int count, i64x4 g, i64x4 h) {
   const i64x4 words = (g & 0xffffffffLL) | (h << 32);  // a Pair, least significant part first
   if (count == 4) {
     std::memcpy(out + i, &words, sizeof words);
@@ -202,7 +202,7 @@ inline void store_records(Pair* out, int64_t i, int count, i64x4 g, i64x4 h) {
   }
 }
 
-inline void store_records(Single* out, int64_t i, int count, i64x4 g, i64x4) {
+inline void store_fixed(Single* out, int64_t i, int count, i64x4 g, i64x4) {
   if (count == 4) {
     const i32x4 words = __builtin_convertvector(g, i32x4);
     std::memcpy(out + i, &words, sizeof words);
@@ -226,8 +226,8 @@ inline Extent loss_extent(Loss loss, const Rows& rows) {
   return {total(broken) ? nan : largest(top_g), total(broken) ? nan : largest(top_h)};
 }
 
-template <class Loss, class Record>
-inline RecordSums loss_records(Loss loss, const Rows& rows, double gradient_scale, double hessian_scale, Record* out) {
+template <class Loss, class Fixed>
+inline GradientSums loss_fixed_gradients(Loss loss, const Rows& rows, double gradient_scale, double hessian_scale, Fixed* out) {
   i64x4 abs_g = {0, 0, 0, 0}, sum_g = abs_g, sum_h = abs_g;
   for_each_four(rows, [&](int64_t i, int count, f64x4 y, f64x4 raw, f64x4 weight) {
     f64x4 g, h;
@@ -235,7 +235,7 @@ inline RecordSums loss_records(Loss loss, const Rows& rows, double gradient_scal
     const i64x4 gi = to_int(g * weight * gradient_scale), hi = to_int(h * weight * hessian_scale);
     const i64x4 sign = gi < 0;
     abs_g += (gi ^ sign) - sign, sum_g += gi, sum_h += hi;
-    store_records(out, i, count, gi, hi);
+    store_fixed(out, i, count, gi, hi);
   });
   return {total(abs_g), total(sum_g), total(sum_h)};
 }
@@ -287,10 +287,11 @@ inline Extent extent_any(AnyLoss loss, const Rows& rows) {
   return with_loss(loss, [&](auto loss) { return loss_extent(loss, rows); });
 }
 
-inline RecordSums records_any(AnyLoss loss, const Rows& rows, double gradient_scale, double hessian_scale, int record_size, void* out) {
+inline GradientSums fixed_gradients_any(AnyLoss loss, const Rows& rows, double gradient_scale, double hessian_scale, int gradient_size,
+                                        void* out) {
   return with_loss(loss, [&](auto loss) {
-    return record_size == sizeof(Pair) ? loss_records(loss, rows, gradient_scale, hessian_scale, static_cast<Pair*>(out))
-                                       : loss_records(loss, rows, gradient_scale, hessian_scale, static_cast<Single*>(out));
+    return gradient_size == sizeof(Pair) ? loss_fixed_gradients(loss, rows, gradient_scale, hessian_scale, static_cast<Pair*>(out))
+                                         : loss_fixed_gradients(loss, rows, gradient_scale, hessian_scale, static_cast<Single*>(out));
   });
 }
 
@@ -302,17 +303,18 @@ inline void gradients_any(AnyLoss loss, const Rows& rows, double* gradient, doub
   with_loss(loss, [&](auto loss) { loss_gradients(loss, rows, gradient, hessian); });
 }
 
-// Gradients and hessians that are already there (a loss written in NumPy) as a loss of their own: the rows' y and raw.
-struct Given {
+// The loss of given gradients and hessians (of a loss written in NumPy): they are the rows' y and raw.
+struct GivenGradients {
   void gradients(f64x4 gradient, f64x4 hessian, f64x4& g, f64x4& h) const { g = gradient, h = hessian; }
 };
 
-// Records from gradients and hessians; all hessians are one where they are null.
-inline RecordSums records_of(const double* g, const double* h, int64_t n, double gradient_scale, double hessian_scale, int record_size,
-                             void* out) {
+// Fixed-point numbers of given gradients and hessians; all hessians are one if they are null.
+inline GradientSums fix_gradients(const double* g, const double* h, int64_t n, double gradient_scale, double hessian_scale,
+                                  int gradient_size, void* out) {
   const Rows rows{g, h ? h : g, nullptr, n};
-  if (record_size == sizeof(Pair)) return loss_records(Given{}, rows, gradient_scale, hessian_scale, static_cast<Pair*>(out));
-  RecordSums sums = loss_records(Given{}, rows, gradient_scale, 0.0, static_cast<Single*>(out));
+  if (gradient_size == sizeof(Pair))
+    return loss_fixed_gradients(GivenGradients{}, rows, gradient_scale, hessian_scale, static_cast<Pair*>(out));
+  GradientSums sums = loss_fixed_gradients(GivenGradients{}, rows, gradient_scale, 0.0, static_cast<Single*>(out));
   sums.hessian = n;
   return sums;
 }
@@ -339,17 +341,17 @@ inline f64x4 softmax_terms(const double* raw, int64_t plane, int n_classes, int6
 // Sums of four rows side by side: they are joined in the end.
 struct FourSums {
   i64x4 abs_gradient = {0, 0, 0, 0}, gradient = abs_gradient, hessian = abs_gradient;
-  RecordSums joined() const { return {total(abs_gradient), total(gradient), total(hessian)}; }
+  GradientSums joined() const { return {total(abs_gradient), total(gradient), total(hessian)}; }
 };
 
-// Multiclass log-loss: one plane of records for each class.
+// Multiclass log-loss: one plane of fixed-point gradients for each class.
 //   y        (n,) float64: class numbers             IN
 //   raw      (n_classes, plane) float64              IN
 //   out      (n_classes, plane) Pair                 OUT
 //   sums     (n_classes,)                            OUT
 //   scratch  (n_classes, 4) float64
-inline void softmax_records(const double* y, const double* raw, const double* weight, int64_t n, int64_t plane, int n_classes,
-                            double gradient_scale, double hessian_scale, Pair* out, FourSums* sums, double* scratch) {
+inline void softmax_fixed_gradients(const double* y, const double* raw, const double* weight, int64_t n, int64_t plane, int n_classes,
+                                    double gradient_scale, double hessian_scale, Pair* out, FourSums* sums, double* scratch) {
   for (int64_t i = 0; i < n; i += 4) {
     const int count = n - i < 4 ? int(n - i) : 4;
     f64x4 top;
@@ -367,7 +369,7 @@ inline void softmax_records(const double* y, const double* raw, const double* we
       sums[k].abs_gradient += (gi ^ sign) - sign;
       sums[k].gradient += gi;
       sums[k].hessian += hi;
-      store_records(out + k * plane, i, count, gi, hi);
+      store_fixed(out + k * plane, i, count, gi, hi);
     }
   }
 }

@@ -52,7 +52,7 @@ struct SortMemory {
   }
 };
 
-// Sorts keys digit by digit; digits that all keys share cost nothing.
+// Sorts keys digit by digit; digits that are equal in all keys are skipped.
 template <class Key>
 void sort_keys(std::vector<Key>& keys, std::vector<Key>& other) {
   constexpr int kBits = 11, kDigits = (8 * sizeof(Key) + kBits - 1) / kBits;
@@ -78,10 +78,6 @@ double halfway(double a, double b) {
   if (!(middle >= a)) middle = a;
   return middle < b ? middle : a;  // b itself must stay above the cut
 }
-
-}  // namespace
-
-namespace {
 
 // The distinct values among n at x, and their weights: `weight_of(i)` or, if `weighted` is false, one each.
 template <class Number, class Key, bool weighted, class T, class WeightOf>
@@ -158,11 +154,11 @@ auto with_key(F&& f) {
 namespace {
 
 // The distinct values of a column of a sparse table.
-Distinct distinct_entries(const Lines& columns, int64_t column, const FixedWeights* weights) {
-  const int64_t first = columns.begin[column], n = columns.begin[column + 1] - first;
+Distinct distinct_entries(const SparseMatrix& columns, int64_t column, const FixedWeights* weights) {
+  const int64_t first = columns.indptr[column], n = columns.indptr[column + 1] - first;
   const int shift = weights ? weights->shift : 0;
-  __int128 absent = weights ? weights->total : columns.n_across;
-  auto weight_of = [&](int64_t i) -> int64_t { return weights ? weights->values[columns.across[first + i]] : 1; };
+  __int128 absent = weights ? weights->total : columns.n_minor;
+  auto weight_of = [&](int64_t i) -> int64_t { return weights ? weights->values[columns.indices[first + i]] : 1; };
   for (int64_t i = 0; i < n; ++i) absent -= weight_of(i);
   Distinct out;
   with_number(columns.type, [&](auto zero) {
@@ -190,10 +186,10 @@ Distinct distinct_entries(const Lines& columns, int64_t column, const FixedWeigh
 
 }  // namespace
 
-std::vector<std::vector<double>> find_cuts(const Lines& columns, const double* weight, const int32_t* max_bins, int n_threads) {
-  std::vector<std::vector<double>> cuts(columns.n_lines);
-  const FixedWeights weights = weight ? FixedWeights(weight, columns.n_across) : FixedWeights();
-  parallel(n_threads, columns.n_lines, [&](int, Tasks& tasks) {
+std::vector<std::vector<double>> find_cuts(const SparseMatrix& columns, const double* weight, const int32_t* max_bins, int n_threads) {
+  std::vector<std::vector<double>> cuts(columns.n_major);
+  const FixedWeights weights = weight ? FixedWeights(weight, columns.n_minor) : FixedWeights();
+  parallel(n_threads, columns.n_major, [&](int, Tasks& tasks) {
     for (int64_t f; (f = tasks.claim()) >= 0;) {
       cuts[f] = cut_points(distinct_entries(columns, f, weight ? &weights : nullptr), max_bins[f]);
     }
@@ -316,11 +312,11 @@ std::vector<double> cut_points(const Distinct& column, int max_bins) {
     for (int64_t i = 0; i + 1 < n; ++i) cuts.push_back(halfway(values[i], values[i + 1]));
     return cuts;
   }
-  const double share = std::accumulate(weights.begin(), weights.end(), 0.0) / max_bins;
-  double light = 0;  // weight of the values that share bins, still to be placed
+  const double mean = std::accumulate(weights.begin(), weights.end(), 0.0) / max_bins;
+  double light = 0;  // weight of the values below the mean that are still to be placed
   int bins_left = max_bins;
   for (double w : weights) {
-    if (w >= share) {
+    if (w >= mean) {
       --bins_left;
     } else {
       light += w;
@@ -328,7 +324,7 @@ std::vector<double> cut_points(const Distinct& column, int max_bins) {
   }
   double goal = bins_left > 0 ? light / bins_left : 0, filled = 0;
   for (int64_t i = 0; i + 1 < n && int(cuts.size()) < max_bins - 1; ++i) {
-    const bool heavy = weights[i] >= share, next_heavy = weights[i + 1] >= share;
+    const bool heavy = weights[i] >= mean, next_heavy = weights[i + 1] >= mean;
     if (!heavy) light -= weights[i];
     filled += weights[i];
     if (!heavy && filled < goal && !(next_heavy && filled >= goal / 2)) continue;
@@ -400,9 +396,9 @@ double huber_of(Residual* first, Residual* last, bool weighted, double delta) {
   for (int turn = 0; turn < 100; ++turn) {
     int64_t pull = 0, inside = 0;
     for (auto* r = first; r < last; ++r) {
-      const double d = r->value - step, clipped = std::clamp(d, -delta, delta), share = r->weight / top * unit;
-      pull += int64_t(clipped / reach * share);
-      if (d == clipped) inside += int64_t(share);
+      const double d = r->value - step, clipped = std::clamp(d, -delta, delta), weight = r->weight / top * unit;
+      pull += int64_t(clipped / reach * weight);
+      if (d == clipped) inside += int64_t(weight);
     }
     if (pull == 0) break;
     (pull > 0 ? low : high) = step;

@@ -25,7 +25,7 @@ struct FixedWeights {
 };
 
 // At most max_bins - 1 cut points. Few distinct values: one halfway between each two. Many: bins of about equal weight; a value heavier
-// than a bin's share ends its bin, and begins one unless the bin before is less than half full; the others share the rest.
+// than the mean of a bin ends its bin, and begins one unless the bin before is less than half full; the others are put in the other bins.
 std::vector<double> cut_points(const Distinct& column, int max_bins);
 
 // The cut points of each column of a table, from the given n rows (or the first n, if null).
@@ -33,12 +33,12 @@ std::vector<std::vector<double>> find_cuts(const Table& table, const uint32_t* r
                                            int n_threads);
 
 // The same of each column of a sparse table.
-std::vector<std::vector<double>> find_cuts(const Lines& columns, const double* weight, const int32_t* max_bins, int n_threads);
+std::vector<std::vector<double>> find_cuts(const SparseMatrix& columns, const double* weight, const int32_t* max_bins, int n_threads);
 
 // The rows of each column by value.
 std::vector<SortedColumn> sort_columns(const Table& table, int n_threads);
 
-// The weighted quantile of y - raw in each leaf: the mean of the least value with at least, and the least with more than, that share of
+// The weighted quantile of y - raw in each leaf: the mean of the least value with at least, and the least with more than, that fraction of
 // the weight at or below it.
 void leaf_quantiles(const uint32_t* leaf_of_row, int64_t n, int64_t n_leaves, const double* y, const double* raw, const double* weight,
                     double quantile, int n_threads, double* out);

@@ -24,7 +24,7 @@ f64x4 first_lanes(f64x4 v, int64_t count) {
 }
 
 // The places of up to kFewRows rows in descending order of their scores, ties in their own order: by counting, for each four rows, those
-// that come before. For so few it is faster than sorting, whose branches nobody can foresee.
+// that come before. For so few it is faster than sorting, whose branches are not predictable.
 constexpr int64_t kFewRows = 256;
 
 void order_few(const double* raw, int64_t n, uint32_t* order) {
@@ -64,12 +64,12 @@ struct Order {
 // enough: what a pair is worth is a heuristic anyway, and they are twice as fast.
 struct Ranking : Order {
   std::vector<float> behind, gain, gradient, hessian;  // behind: by how much the first row's score is higher
-  std::vector<float> first, second, share;             // a swap of ranks i < j changes the measure by first[i] + share[i] * second[j]
+  std::vector<float> first, second, factor;            // a swap of ranks i < j changes the measure by first[i] + factor[i] * second[j]
   bool tied = false;                                   // all scores are equal
 
   void fill(const double* raw, const double* gains, int64_t size) {
     sort(raw, size);
-    for (auto* list : {&behind, &gain, &gradient, &hessian, &first, &second, &share}) list->assign(n + 8, 0.0f);
+    for (auto* list : {&behind, &gain, &gradient, &hessian, &first, &second, &factor}) list->assign(n + 8, 0.0f);
     const double top = raw[rows[0]];
     for (int64_t i = 0; i < n; ++i) behind[i] = float(std::min(top - raw[rows[i]], 1e30)), gain[i] = float(gains[rows[i]]);
     std::fill(behind.begin() + n, behind.end(), behind[n - 1]);  // so that no distance, even to what is not there, is negative
@@ -77,7 +77,7 @@ struct Ranking : Order {
   }
 
   void weigh_ndcg(const double* discount) {
-    for (int64_t i = 0; i < n; ++i) first[i] = float(discount[i]), second[i] = -float(discount[i]), share[i] = 1.0f;
+    for (int64_t i = 0; i < n; ++i) first[i] = float(discount[i]), second[i] = -float(discount[i]), factor[i] = 1.0f;
   }
 
   // With c relevant rows down to a rank and s the sum of 1 / rank over them: what moves up gains (its new c) / rank, what it passes
@@ -87,7 +87,7 @@ struct Ranking : Order {
     for (int64_t i = 0; i < n; ++i) {
       const double rank = double(i + 1), before = s;
       c += gain[i], s += gain[i] / rank;
-      first[i] = float((c + 1.0 - gain[i]) / rank - s), second[i] = float(before - c / rank), share[i] = 1.0f;
+      first[i] = float((c + 1.0 - gain[i]) / rank - s), second[i] = float(before - c / rank), factor[i] = 1.0f;
     }
   }
 
@@ -99,7 +99,7 @@ struct Ranking : Order {
     const int64_t top = found - begin, next = std::find(found + 1, end, 1.0f) - begin;
     const double at_top = 1.0 / double(top + 1), at_next = next < n ? 1.0 / double(next + 1) : 0.0;
     for (int64_t i = 0; i < top; ++i) first[i] = float(1.0 / double(i + 1) - at_top);
-    first[top] = float(at_top), share[top] = 1.0f;
+    first[top] = float(at_top), factor[top] = 1.0f;
     for (int64_t j = top + 1; j < n; ++j) second[j] = -float(std::max(1.0 / double(j + 1), at_next));
   }
 
@@ -123,12 +123,12 @@ double add_pairs(Ranking& q, int64_t n_first, double unit, float steepness) {
   double sizes = 0;
   for (int64_t i = 0; i < n_first; ++i) {
     const f32x8 gain_i = splat8(q.gain[i]), behind_i = splat8(q.behind[i]);
-    const f32x8 first_i = splat8(float(q.first[i] * unit)), share_i = splat8(float(q.share[i] * unit));
+    const f32x8 first_i = splat8(float(q.first[i] * unit)), factor_i = splat8(float(q.factor[i] * unit));
     f32x8 g_i = zero, h_i = zero, size_i = zero;
     for (int64_t j = i + 1; j < q.n; j += 8) {
       const f32x8 gap = gain_i - load8(&q.gain[j]);
       if (!any8(gap != 0.0f)) continue;
-      f32x8 change = first_i + share_i * load8(&q.second[j]);
+      f32x8 change = first_i + factor_i * load8(&q.second[j]);
       change = select8(change > 0.0f, change, zero);  // rounding must not make a hessian negative
       change = kGap ? abs8(gap) * change : select8(gap != 0.0f, change, zero);
       if (q.n - j < 8) change = select8(lane < int32_t(q.n - j), change, zero);
@@ -315,23 +315,23 @@ void pair_values(const RankedRows& rows, double steepness, int n_threads, double
 
 Extent listwise_gradients(const RankedRows& rows, int n_threads, double* gradient, double* hessian) {
   struct Scratch {
-    std::vector<double> share, term;
+    std::vector<double> probability, term;
   };
   Largest largest;
   over_queries<Scratch>(rows, n_threads, [&](int64_t query, Scratch& scratch) {
     const int64_t begin = rows.begin[query], n = rows.begin[query + 1] - begin;
     double *g = gradient + begin, *h = hessian + begin, top;
     const double* gain = rows.gain + begin;
-    const double sum = softmax_of(rows.raw + begin, n, scratch.share, top);
+    const double sum = softmax_of(rows.raw + begin, n, scratch.probability, top);
     double gains = 0;
     for (int64_t i = 0; i < n; ++i) gains += gain[i];
-    auto& p = scratch.share;
+    auto& p = scratch.probability;
     auto& term = scratch.term;
     term.assign(n, 0.0);
-    // Each term is the one before, carried to the other rows by their shares.
+    // Each term is the one before, carried to the other rows by their probabilities.
     double carried = 0;
     for (int64_t i = 0; i < n; ++i) {
-      p[i] = std::min(p[i] / sum, 1.0 - 1e-15);  // a share of one would leave nothing to divide by
+      p[i] = std::min(p[i] / sum, 1.0 - 1e-15);  // 1 - p is divided by
       g[i] = p[i] - (gains > 0 ? gain[i] / gains : 0.0);
       h[i] = p[i] * (1.0 - p[i]);
       term[i] = g[i] / (1.0 - p[i]);

@@ -7,7 +7,7 @@
 
 namespace sapwood {
 
-// What a swap of two rows of a query is weighed by.
+// The measure whose change by a swap weights a pair of rows.
 enum class RankMeasure : int {
   kNdcg = 0,      // the change of normalised discounted cumulative gain
   kMap = 1,       // of average precision; gains are 0 and 1

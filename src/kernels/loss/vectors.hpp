@@ -1,4 +1,4 @@
-// Rows with a record for each of several outputs, plane by plane: projected to one gradient a row, and summed by leaf.
+// Fixed-point gradients of several outputs, one plane for each output: projected to one gradient a row, and summed by leaf.
 #pragma once
 #include <cstdint>
 
@@ -9,45 +9,45 @@
 namespace sapwood {
 
 // Gradients and hessians of four rows as doubles. A small integer's double is read off a magic number.
-inline void load_records(const Pair* records, f64x4& g, f64x4& h) {
+inline void load_fixed(const Pair* gradients, f64x4& g, f64x4& h) {
   constexpr double kTwo52 = 4503599627370496.0, kTwo31 = 2147483648.0;
   i64x4 words;
-  std::memcpy(&words, records, sizeof words);
+  std::memcpy(&words, gradients, sizeof words);
   const i64x4 magic = (i64x4)splat(kTwo52);
   g = (f64x4)(((words & 0xffffffffLL) ^ 0x80000000LL) | magic) - (kTwo52 + kTwo31);
   h = (f64x4)(((words >> 32) & 0xffffffffLL) | magic) - kTwo52;
 }
 
-inline void load_records(const Single* records, f64x4& g, f64x4& h) {
+inline void load_fixed(const Single* gradients, f64x4& g, f64x4& h) {
   i32x4 words;
-  std::memcpy(&words, records, sizeof words);
+  std::memcpy(&words, gradients, sizeof words);
   g = __builtin_convertvector(words, f64x4);
   h = splat(1.0);
 }
 
-// gradient[i] = sum over outputs of gradient_weights[k] * record k's gradient, and likewise for hessians, in the order of outputs.
-//   planes    n_outputs x (n,) records                          IN
+// gradient[i] = sum over outputs of gradient_weights[k] * gradient k, and likewise for hessians, in the order of outputs.
+//   planes    n_outputs x (n,) fixed-point gradients              IN
 //   gradient  (n,) float64; hessian likewise, or null           OUT
 // Returns the largest |gradient| and hessian.
-template <class Record>
-inline Extent project_records(const Record* const* planes, int n_outputs, const double* gradient_weights, const double* hessian_weights,
-                              int64_t n, double* gradient, double* hessian) {
+template <class Fixed>
+inline Extent project_gradients(const Fixed* const* planes, int n_outputs, const double* gradient_weights, const double* hessian_weights,
+                                int64_t n, double* gradient, double* hessian) {
   constexpr int64_t kBlock = 512;  // rows whose sums stay near while planes are added
   f64x4 top_g = splat(0.0), top_h = splat(0.0);
   double g_sums[kBlock], h_sums[kBlock];
-  Record rest[4] = {};
+  Fixed rest[4] = {};
   for (int64_t at = 0; at < n; at += kBlock) {
     const int64_t size = n - at < kBlock ? n - at : kBlock;
     for (int k = 0; k < n_outputs; ++k) {
       const double a = gradient_weights[k], b = hessian_weights[k];
       for (int64_t i = 0; i < size; i += 4) {
-        const Record* from = planes[k] + at + i;
+        const Fixed* from = planes[k] + at + i;
         if (size - i < 4) {
-          std::memcpy(rest, from, size_t(size - i) * sizeof(Record));
+          std::memcpy(rest, from, size_t(size - i) * sizeof(Fixed));
           from = rest;
         }
         f64x4 g, h;
-        load_records(from, g, h);
+        load_fixed(from, g, h);
         store4(g_sums + i, k ? load4(g_sums + i) + a * g : a * g);
         if (hessian) store4(h_sums + i, k ? load4(h_sums + i) + b * h : b * h);
       }
@@ -63,7 +63,7 @@ inline Extent project_records(const Record* const* planes, int n_outputs, const 
   return {largest(top_g), largest(top_h)};
 }
 
-// Adds each row's record to the sums of its leaf. Two tables take turns: neighbours are often in one leaf, and an add would wait for the
+// Adds each row's gradients to the sums of its leaf. Two tables take turns: neighbours are often in one leaf, and an add would wait for the
 // one before.
 //   sums  2 x (n_leaves,) gradient and hessian   IN/OUT
 struct LeafSum {
@@ -73,11 +73,11 @@ struct LeafSum {
 inline int64_t hessian_of(Pair r) { return r.h; }
 inline int64_t hessian_of(Single) { return 1; }
 
-template <class Leaf, class Record>
-inline void add_by_leaf(const Leaf* leaves, const Record* records, int64_t n, int64_t n_leaves, LeafSum* sums) {
+template <class Leaf, class Fixed>
+inline void add_by_leaf(const Leaf* leaves, const Fixed* gradients, int64_t n, int64_t n_leaves, LeafSum* sums) {
   auto add = [&](int64_t i, LeafSum* to) {
     LeafSum& sum = to[leaves[i]];
-    sum.g += records[i].g, sum.h += hessian_of(records[i]);
+    sum.g += gradients[i].g, sum.h += hessian_of(gradients[i]);
   };
   int64_t i = 0;
   for (; i + 2 <= n; i += 2) add(i, sums), add(i + 1, sums + n_leaves);

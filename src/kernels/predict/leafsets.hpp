@@ -1,7 +1,7 @@
 // Finds the leaves of a tree that many rows reach, without walking.
 //
-// For each row there is a set of leaves it may still reach; a node whose condition a row fails strikes out the leaves to its left; when all
-// nodes had their say, the first leaf left is the row's own. The sets of 32 rows lie side by side, eight leaves to a plane of 32 bytes, so
+// For each row there is a bit set of the leaves it may still reach; a node whose test a row fails removes the leaves to its left; after all
+// nodes, the first leaf that remains is the row's own. The sets of 32 rows lie side by side, eight leaves to a plane of 32 bytes, so
 // that one comparison and two logical operations serve 32 rows at once (Lucchese et al., QuickScorer, 2015; Ye et al., RapidScorer, 2018).
 #pragma once
 #include <cstdint>
@@ -77,19 +77,19 @@ struct LeafNumbers {
 };
 
 // The leaves of a block of rows.
-//   strikes      of each plane of a tree, those that strike `leaves` out                 IN
+//   tests        of the nodes of a tree, by plane: a row that fails cannot reach `leaves`  IN
 //   plane_begin  (n_planes + 1,): where they begin                                       IN
-//   ask          strike -> all ones for the rows that fail, first 32 and last 32
+//   evaluate     (test, fails_x, fails_y): all ones for the rows that fail, first 32 and last 32
 //   leaf         (kSetRows,) uint8                                                       OUT
-template <class Strike, class Ask>
-inline void find_set_leaves(const Strike* strikes, const int64_t* plane_begin, int n_planes, Ask&& ask, uint8_t* leaf) {
+template <class NodeTest, class Evaluate>
+inline void find_set_leaves(const NodeTest* tests, const int64_t* plane_begin, int n_planes, Evaluate&& evaluate, uint8_t* leaf) {
   for (int p = 0; p < n_planes; ++p) {
     alignas(32) uint8_t plane_leaf[kSetRows];
     i8x32 a = fill32(-1), b = a;
-    for (const Strike* s = strikes + plane_begin[p]; s < strikes + plane_begin[p + 1]; ++s) {
+    for (const NodeTest* s = tests + plane_begin[p]; s < tests + plane_begin[p + 1]; ++s) {
       const i8x32 leaves = fill32(int8_t(s->leaves));
       i8x32 fails_x, fails_y;
-      ask(*s, fails_x, fails_y);
+      evaluate(*s, fails_x, fails_y);
       a &= ~(fails_x & leaves), b &= ~(fails_y & leaves);
     }
     uint8_t* found = p == 0 ? leaf : plane_leaf;
@@ -106,13 +106,13 @@ inline void find_set_leaves(const Strike* strikes, const int64_t* plane_begin, i
 
 // The same for any number of leaves, 64 at a time: a row's own is in the first part where one is left.
 //   leaf  (kSetRows,) uint16   OUT
-template <class Strike, class Ask>
-inline void find_many_leaves(const Strike* strikes, const int64_t* plane_begin, int n_planes, Ask&& ask, uint16_t* leaf) {
+template <class NodeTest, class Evaluate>
+inline void find_many_leaves(const NodeTest* tests, const int64_t* plane_begin, int n_planes, Evaluate&& evaluate, uint16_t* leaf) {
   constexpr int kPlanes = kSetLeaves / kPlaneLeaves;
   for (int i = 0; i < kSetRows; ++i) leaf[i] = 0xffff;
   for (int p = 0; p < n_planes; p += kPlanes) {
     alignas(32) uint8_t part[kSetRows];
-    find_set_leaves(strikes, plane_begin + p, n_planes - p < kPlanes ? n_planes - p : kPlanes, ask, part);
+    find_set_leaves(tests, plane_begin + p, n_planes - p < kPlanes ? n_planes - p : kPlanes, evaluate, part);
     for (int i = 0; i < kSetRows; ++i) {
       const uint16_t here = part[i] < 128 ? uint16_t(p * kPlaneLeaves + part[i]) : uint16_t(0xffff);
       leaf[i] = leaf[i] < here ? leaf[i] : here;

@@ -16,7 +16,7 @@ namespace {
 constexpr int kRows = kSetRows;
 constexpr int kMaxCuts = 254;     // so that bins, and one for missing values, fit a byte
 constexpr int kMaxLevels = 8;     // of a symmetric tree: its leaves are numbered by a byte
-constexpr int kManyLeaves = 512;  // of a tree above which walking is faster than asking every node
+constexpr int kManyLeaves = 512;  // of a tree above which walking is faster than evaluating every node
 constexpr int kTreesAtOnce = 8;   // whose values are added while a row's sum is in a register
 constexpr int kTogether = 8;      // rows that walk together
 constexpr int kFewRows = 16;      // below that, walking is faster than preparing a block
@@ -54,19 +54,19 @@ void load_row(const Table& table, int64_t row, double* out) {
 void unload_row(const Table&, int64_t, double*) {}
 
 // The same of a sparse row, into zeros (or what stands for missing).
-void load_row(const Lines& rows, int64_t row, double* out) {
+void load_row(const SparseMatrix& rows, int64_t row, double* out) {
   with_number(rows.type, [&](auto zero) {
     auto* x = static_cast<const decltype(zero)*>(rows.values);
-    for (int64_t k = rows.begin[row]; k < rows.begin[row + 1]; ++k) out[rows.across[k]] = double(x[k]);
+    for (int64_t k = rows.indptr[row]; k < rows.indptr[row + 1]; ++k) out[rows.indices[k]] = double(x[k]);
   });
 }
 
-void unload_row(const Lines& rows, int64_t row, double* out) {
-  for (int64_t k = rows.begin[row]; k < rows.begin[row + 1]; ++k) out[rows.across[k]] = rows.absent();
+void unload_row(const SparseMatrix& rows, int64_t row, double* out) {
+  for (int64_t k = rows.indptr[row]; k < rows.indptr[row + 1]; ++k) out[rows.indices[k]] = rows.absent();
 }
 
 double empty(const Table&) { return 0; }
-double empty(const Lines& rows) { return rows.absent(); }
+double empty(const SparseMatrix& rows) { return rows.absent(); }
 
 // The cut points that make bins of a category's levels: at least one, so that missing values have a bin of their own.
 int cuts_of_levels(int n_levels) { return std::max(1, n_levels - 1); }
@@ -143,19 +143,19 @@ Scorer::Scorer(const TreeArrays& trees, const LeafArrays& leaves, int n_features
   plane_begin_.push_back(0);
   level_begin_.push_back(0);
   step_begin_.push_back(0);
-  std::vector<std::vector<Strike>> planes;  // of one tree
+  std::vector<std::vector<NodeTest>> planes;  // of one tree
   for (int64_t t = 0; t < trees.n_trees; ++t) {
     const Walk* nodes = nodes_.data() + begin_[t];
     const int n = int(begin_[t + 1] - begin_[t]);
     const int n_levels = symmetric_levels(nodes, n);
-    auto strike = [&](const Walk& node) {
+    auto test_of = [&](const Walk& node) {
       const int used = index_of_[node.feature];
-      if (node.set >= 0) return Strike{uint16_t(used), 0, 0, 0, node.set};
+      if (node.set >= 0) return NodeTest{uint16_t(used), 0, 0, 0, node.set};
       const double* c = cuts_.data() + cuts_begin_[used];
       const double* end = cuts_.data() + cuts_begin_[used + 1];
-      return Strike{uint16_t(used), int8_t(std::lower_bound(c, end, node.threshold) - c - 128), 0, node.missing_left, -1};
+      return NodeTest{uint16_t(used), int8_t(std::lower_bound(c, end, node.threshold) - c - 128), 0, node.missing_left, -1};
     };
-    for (int level = 0; level < n_levels; ++level) level_list_.push_back(strike(nodes[(1 << level) - 1]));
+    for (int level = 0; level < n_levels; ++level) level_list_.push_back(test_of(nodes[(1 << level) - 1]));
     level_begin_.push_back(int64_t(level_list_.size()));
     const LeafNumbers numbers(n, [&](int i) { return std::pair(nodes[i].feature < 0 ? -1 : nodes[i].left, nodes[i].right); });
     const int64_t leaves_at = leaf_begin_.back();
@@ -172,7 +172,7 @@ Scorer::Scorer(const TreeArrays& trees, const LeafArrays& leaves, int n_features
         std::copy_n(&values_[(begin_[t] + i) * n_values_], n_values_, &leaf_values_[(leaves_at + numbers.first[i]) * stride_]);
         if (!slopes_.empty()) leaf_nodes_[leaves_at + numbers.first[i]] = begin_[t] + i;
       } else if (n_planes > 0) {
-        Strike condition = strike(nodes[i]);
+        NodeTest condition = test_of(nodes[i]);
         numbers.visit_planes(nodes[i].left, [&](int plane, uint8_t leaves) {
           condition.leaves = leaves;
           planes[plane].push_back(condition);
@@ -181,8 +181,8 @@ Scorer::Scorer(const TreeArrays& trees, const LeafArrays& leaves, int n_features
     }
     leaf_begin_.push_back(leaves_at + numbers.count[0]);
     for (int p = 0; p < n_planes; ++p) {
-      strike_list_.insert(strike_list_.end(), planes[p].begin(), planes[p].end());
-      plane_begin_.push_back(int64_t(strike_list_.size()));
+      test_list_.insert(test_list_.end(), planes[p].begin(), planes[p].end());
+      plane_begin_.push_back(int64_t(test_list_.size()));
     }
     tree_plane_.push_back(tree_plane_.back() + n_planes);
   }
@@ -240,7 +240,7 @@ void Scorer::walk_block(int64_t tree, const uint8_t* block, uint32_t* leaf) cons
   }
 }
 
-bool Scorer::same_question(const Walk& a, const Walk& b) const {
+bool Scorer::same_test(const Walk& a, const Walk& b) const {
   if (a.feature != b.feature || (a.set < 0) != (b.set < 0)) return false;
   return a.set >= 0 ? sets_[a.set] == sets_[b.set] : a.threshold == b.threshold && a.missing_left == b.missing_left;
 }
@@ -253,7 +253,7 @@ int Scorer::symmetric_levels(const Walk* nodes, int64_t n) const {
     const int first = (1 << level) - 1;
     for (int i = first; i <= 2 * first; ++i) {
       const Walk &a = nodes[first], &b = nodes[i];
-      if (b.feature < 0 || !same_question(a, b)) return 0;
+      if (b.feature < 0 || !same_test(a, b)) return 0;
       if (b.left != 2 * i + 1 || b.right != 2 * i + 2) return 0;
     }
   }
@@ -381,7 +381,7 @@ void Scorer::bin_block(const Table& table, int64_t at, int n, uint8_t* block, ui
   }
 }
 
-void Scorer::bin_block(const Lines& rows, int64_t at, int n, uint8_t* block, uint8_t* missing) const {
+void Scorer::bin_block(const SparseMatrix& rows, int64_t at, int n, uint8_t* block, uint8_t* missing) const {
   auto bin = [&](int f, double x) {
     const int n_cuts = int(cuts_begin_[f + 1] - cuts_begin_[f]), b = bin_of(cuts_.data() + cuts_begin_[f], n_cuts, x);
     missing[f] |= b == n_cuts + 1;
@@ -391,8 +391,8 @@ void Scorer::bin_block(const Lines& rows, int64_t at, int n, uint8_t* block, uin
   with_number(rows.type, [&](auto zero) {
     auto* x = static_cast<const decltype(zero)*>(rows.values);
     for (int i = 0; i < n; ++i) {
-      for (int64_t k = rows.begin[at + i]; k < rows.begin[at + i + 1]; ++k) {
-        const int32_t f = index_of_[rows.across[k]];
+      for (int64_t k = rows.indptr[at + i]; k < rows.indptr[at + i + 1]; ++k) {
+        const int32_t f = index_of_[rows.indices[k]];
         if (f >= 0) block[size_t(f) * kRows + i] = bin(f, double(x[k]));
       }
     }
@@ -400,8 +400,8 @@ void Scorer::bin_block(const Lines& rows, int64_t at, int n, uint8_t* block, uin
 }
 
 // Adds trees to the sums of a block of n rows, as `add_leaves` does.
-template <class Ask>
-void Scorer::add_block(int64_t first, int64_t last, const uint8_t* block, const double* inputs, int n, Ask&& ask, double* sums) const {
+template <class Evaluate>
+void Scorer::add_block(int64_t first, int64_t last, const uint8_t* block, const double* inputs, int n, Evaluate&& evaluate, double* sums) const {
   // Sums stay in registers while several trees are added, each row's in their order.
   const int most = n_values_ == 1 && n_outputs_ == 1 && slopes_.empty() ? kTreesAtOnce : 1;
   alignas(32) uint8_t leaves[kTreesAtOnce][kRows];
@@ -434,7 +434,7 @@ void Scorer::add_block(int64_t first, int64_t last, const uint8_t* block, const 
     if (n_planes > kSetLeaves / kPlaneLeaves) {
       alignas(32) uint16_t leaf[kRows];
       add_found(t);
-      find_many_leaves(strike_list_.data(), planes, n_planes, ask, leaf);
+      find_many_leaves(test_list_.data(), planes, n_planes, evaluate, leaf);
       add_leaves(t, leaf, n, inputs, sums);
       continue;
     }
@@ -443,13 +443,13 @@ void Scorer::add_block(int64_t first, int64_t last, const uint8_t* block, const 
       i8x32 a = fill32(0), b = a;
       for (int64_t level = level_begin_[t]; level < level_begin_[t + 1]; ++level) {
         i8x32 right_x, right_y;
-        ask(level_list_[level], right_x, right_y);
+        evaluate(level_list_[level], right_x, right_y);
         a = a + a - right_x, b = b + b - right_y;  // all ones is -1
       }
       std::memcpy(leaf, &a, sizeof a);
       std::memcpy(leaf + 32, &b, sizeof b);
     }
-    find_set_leaves(strike_list_.data(), planes, n_planes, ask, leaf);
+    find_set_leaves(test_list_.data(), planes, n_planes, evaluate, leaf);
     if (++n_found == most) add_found(t + 1);
   }
   add_found(last);
@@ -476,27 +476,27 @@ void Scorer::add_blocks(const Source& source, int64_t begin, int64_t end, int64_
       for (int i = 0; i < n; ++i) sums[size_t(k) * output_step + i * row_step] = out[(at + i) * n_outputs_ + k];
     }
     // All ones for the rows that go right.
-    auto ask_number = [&](const Strike& s, i8x32& right_x, i8x32& right_y) {
+    auto test_number = [&](const NodeTest& s, i8x32& right_x, i8x32& right_y) {
       const uint8_t* bins = block.data() + size_t(s.feature) * kRows;
       const i8x32 bin = fill32(s.bin);
       right_x = load32(bins) > bin, right_y = load32(bins + 32) > bin;
     };
-    auto ask_any = [&](const Strike& s, i8x32& right_x, i8x32& right_y) {
+    auto test_any = [&](const NodeTest& s, i8x32& right_x, i8x32& right_y) {
       const uint8_t* bins = block.data() + size_t(s.feature) * kRows;
       const i8x32 x = load32(bins), y = load32(bins + 32);
       if (s.set >= 0) {
         right_x = not_in_set(x, sets_[s.set]), right_y = not_in_set(y, sets_[s.set]);
         return;
       }
-      ask_number(s, right_x, right_y);
+      test_number(s, right_x, right_y);
       if (missing[s.feature] && s.missing_left) {
         const i8x32 code = fill32(int8_t(cuts_begin_[s.feature + 1] - cuts_begin_[s.feature] + 1 - 128));
         right_x &= x != code, right_y &= y != code;
       }
     };
     const bool plain = sets_.empty() && std::find(missing.begin(), missing.end(), 1) == missing.end();
-    plain ? add_block(first, last, block.data(), inputs.data(), n, ask_number, sums.data())
-          : add_block(first, last, block.data(), inputs.data(), n, ask_any, sums.data());
+    plain ? add_block(first, last, block.data(), inputs.data(), n, test_number, sums.data())
+          : add_block(first, last, block.data(), inputs.data(), n, test_any, sums.data());
     for (int k = 0; k < n_outputs_; ++k) {
       for (int i = 0; i < n; ++i) out[(at + i) * n_outputs_ + k] = sums[size_t(k) * output_step + i * row_step];
     }
@@ -523,8 +523,8 @@ void Scorer::add(const Table& table, int64_t first, int64_t last, int n_threads,
   add_any(table, table.n_rows, first, last, n_threads, out);
 }
 
-void Scorer::add(const Lines& rows, int64_t first, int64_t last, int n_threads, double* out) const {
-  add_any(rows, rows.n_lines, first, last, n_threads, out);
+void Scorer::add(const SparseMatrix& rows, int64_t first, int64_t last, int n_threads, double* out) const {
+  add_any(rows, rows.n_major, first, last, n_threads, out);
 }
 
 void Scorer::leaves(const Table& table, int64_t first, int64_t last, int n_threads, int32_t* out) const {

@@ -1,9 +1,9 @@
 // Sums the leaf values that rows reach in a list of trees.
 //
 // Trees of up to 512 leaves are scored by sets of leaves: see leafsets.hpp. A symmetric tree, with one condition for each of at most eight
-// levels, is a table: the answers are the bits of the leaf's number. In larger trees eight rows at a time walk from node to node, so that
-// nobody waits for one row's next node; a few rows walk alone.
-// A category's value is the number of its level; a node on it asks whether that is in a set, 32 rows at a time by looking bits up.
+// levels, is a table: the results of its tests are the bits of the leaf's number. In larger trees eight rows at a time walk from node to
+// node, so that loads of several rows overlap; a few rows walk one by one. A category's value is the number of its level; a node on it
+// tests whether that is in a set, 32 rows at a time by looking bits up.
 #pragma once
 #include <cstdint>
 #include <utility>
@@ -33,12 +33,12 @@ class Scorer {
 
   // Adds the trees [first, last) to out, (n_rows, n_outputs).
   void add(const Table& table, int64_t first, int64_t last, int n_threads, double* out) const;
-  void add(const Lines& rows, int64_t first, int64_t last, int n_threads, double* out) const;
+  void add(const SparseMatrix& rows, int64_t first, int64_t last, int n_threads, double* out) const;
 
   // The leaf (its node number within the tree) each row reaches, (n_rows, last - first).
   void leaves(const Table& table, int64_t first, int64_t last, int n_threads, int32_t* out) const;
 
-  // What the explanation of trees asks of them.
+  // Read by Explainer: see shap.hpp.
   int64_t n_nodes() const { return begin_[n_trees()]; }  // of all trees
   int64_t n_nodes(int64_t tree) const { return begin_[tree + 1] - begin_[tree]; }
   int32_t feature(int64_t tree, int32_t node) const { return nodes_[begin_[tree] + node].feature; }  // -1 in a leaf
@@ -70,8 +70,8 @@ class Scorer {
   int64_t n_trees() const { return int64_t(begin_.size()) - 1; }
 
  private:
-  // Strikes leaves out of one plane where a feature's bin is above `bin`, or not in a set.
-  struct Strike {
+  // The test of a node on the leaves of one plane: rows whose bin is above `bin`, or not in a set, cannot reach `leaves`.
+  struct NodeTest {
     uint16_t feature;  // among those used
     int8_t bin;        // less 128
     uint8_t leaves;
@@ -94,7 +94,7 @@ class Scorer {
   };
   // The levels of a symmetric tree of at most eight; else 0.
   int symmetric_levels(const Walk* nodes, int64_t n) const;
-  bool same_question(const Walk& a, const Walk& b) const;
+  bool same_test(const Walk& a, const Walk& b) const;
   bool goes_left(const Walk& node, double x) const;
   int64_t walk(int64_t tree, const double* row) const;
   void walk_together(int64_t tree, const double* rows, int n, int64_t* leaf) const;
@@ -107,13 +107,13 @@ class Scorer {
   void add_any(const Source& source, int64_t n_rows, int64_t first, int64_t last, int n_threads, double* out) const;
   template <class Source>
   void add_walking(const Source& source, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const;
-  template <class Ask>
-  void add_block(int64_t first, int64_t last, const uint8_t* block, const double* inputs, int n, Ask&& ask, double* sums) const;
+  template <class Evaluate>
+  void add_block(int64_t first, int64_t last, const uint8_t* block, const double* inputs, int n, Evaluate&& evaluate, double* sums) const;
   template <class Source>
   void add_blocks(const Source& source, int64_t begin, int64_t end, int64_t first, int64_t last, double* out) const;
   // The bins of n rows from `at` on, kSetRows to a used feature; `missing` is set where any is.
   void bin_block(const Table& table, int64_t at, int n, uint8_t* block, uint8_t* missing) const;
-  void bin_block(const Lines& rows, int64_t at, int n, uint8_t* block, uint8_t* missing) const;
+  void bin_block(const SparseMatrix& rows, int64_t at, int n, uint8_t* block, uint8_t* missing) const;
 
   int n_features_, n_outputs_;
   int n_values_;                // of a leaf
@@ -123,14 +123,14 @@ class Scorer {
   std::vector<Walk> nodes_;
   std::vector<double> values_;     // (n_nodes, n_values)
   std::vector<LevelSet> sets_;     // by bins, that of missing values included
-  std::vector<int32_t> used_;      // features that any node asks for
+  std::vector<int32_t> used_;      // features that any node tests
   std::vector<int32_t> index_of_;  // (n_features,): of each among them, or -1
   std::vector<double> cuts_;       // their thresholds, end to end
   std::vector<int64_t> cuts_begin_;
-  std::vector<Strike> strike_list_;
-  std::vector<int64_t> plane_begin_;  // of each (tree, plane)'s strikes
+  std::vector<NodeTest> test_list_;
+  std::vector<int64_t> plane_begin_;  // of each (tree, plane)'s tests
   std::vector<int64_t> tree_plane_;   // (n_trees + 1,) first plane of each tree
-  std::vector<Strike> level_list_;    // conditions of symmetric trees, from the root down
+  std::vector<NodeTest> level_list_;  // conditions of symmetric trees, from the root down
   std::vector<int64_t> level_begin_;  // (n_trees + 1,)
   std::vector<Step> step_list_;       // of large trees
   std::vector<uint32_t> step_leaf_;   // of each step that is a leaf: its number from left to right

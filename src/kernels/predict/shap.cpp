@@ -14,29 +14,29 @@ constexpr int64_t kRows = 4096;           // of a task, at most
 constexpr int64_t kBackgroundRows = 512;  // whose decisions are taken at once
 constexpr int64_t kDecisions = 1 << 26;   // of a task, at most: one for each node of a tree and row
 
-// The product of (t + share) over features, by powers of t.
+// The product of (t + fraction) over features, by powers of t.
 class Product {
  public:
   Product() : c_(1, 1.0) {}
-  void multiply(double share) {
+  void multiply(double fraction) {
     c_.push_back(c_.back());
-    for (size_t k = c_.size() - 2; k > 0; --k) c_[k] = c_[k] * share + c_[k - 1];
-    c_[0] *= share;
+    for (size_t k = c_.size() - 2; k > 0; --k) c_[k] = c_[k] * fraction + c_[k - 1];
+    c_[0] *= fraction;
   }
   // Without one factor. The coefficients rise to a peak and then fall; from either end towards the peak, what is taken off is the smaller
-  // part, and errors do not grow. A small share is the exception: dividing by it would let them.
-  Product divided(double share) const {
+  // part, and errors do not grow. A small fraction is the exception: dividing by it would let them.
+  Product divided(double fraction) const {
     Product out;
     const size_t n = c_.size() - 1;
     out.c_.resize(n);
-    const size_t peak = share < 0.5 ? 0 : size_t(std::max_element(c_.begin(), c_.end()) - c_.begin());
+    const size_t peak = fraction < 0.5 ? 0 : size_t(std::max_element(c_.begin(), c_.end()) - c_.begin());
     double carry = 0;
-    for (size_t k = 0; k < peak; ++k) out.c_[k] = carry = (c_[k] - carry) / share;
+    for (size_t k = 0; k < peak; ++k) out.c_[k] = carry = (c_[k] - carry) / fraction;
     carry = 0;
-    for (size_t k = n; k > peak; --k) out.c_[k - 1] = carry = c_[k] - share * carry;
+    for (size_t k = n; k > peak; --k) out.c_[k - 1] = carry = c_[k] - fraction * carry;
     return out;
   }
-  // The sum over sets of known features, which all let pass: each set's weight times the shares of those not in it.
+  // The sum over sets of known features, which all let pass: each set's weight times the fractions of those not in it.
   //   weights  by the number of features in a set   IN
   double weigh(const std::vector<double>& weights) const {
     double sum = 0;
@@ -82,10 +82,10 @@ double slope_sum(const SlopePath& player, const LinearInputs& inputs, const std:
 enum class Game { kValue, kSlope, kBackgroundSlope };
 
 // Path-dependent values: a term for each player of a path, and the expected value.
-class Values {
+class PathDependentTerms {
  public:
   static constexpr bool kBackground = false;
-  explicit Values(int n_players) : n_players_(n_players) {}
+  explicit PathDependentTerms(int n_players) : n_players_(n_players) {}
   int64_t width() const { return n_players_ + 1; }
   void begin_tree(const Scorer&, int64_t) {}
 
@@ -100,13 +100,13 @@ class Values {
     Product known;
     double blocked = 1, expected = 1;
     for (size_t i = 0; i < n; ++i) {
-      expected *= path.shares[i];
-      if (pass[i]) known.multiply(path.shares[i]);
-      if (!pass[i]) blocked *= path.shares[i];
+      expected *= path.fractions[i];
+      if (pass[i]) known.multiply(path.fractions[i]);
+      if (!pass[i]) blocked *= path.fractions[i];
     }
     const double of_blocked = -blocked * known.weigh(weights_);
     for (size_t i = 0; i < n; ++i) {
-      terms[i] = pass[i] ? (1 - path.shares[i]) * blocked * known.divided(path.shares[i]).weigh(weights_) : of_blocked;
+      terms[i] = pass[i] ? (1 - path.fractions[i]) * blocked * known.divided(path.fractions[i]).weigh(weights_) : of_blocked;
     }
     terms[n] = expected;
   }
@@ -117,10 +117,10 @@ class Values {
 };
 
 // Interactions: a term for each two players of a path, in both orders.
-class Pairs {
+class InteractionTerms {
  public:
   static constexpr bool kBackground = false;
-  explicit Pairs(int n_players) : n_players_(n_players) {}
+  explicit InteractionTerms(int n_players) : n_players_(n_players) {}
   int64_t width() const { return int64_t(n_players_) * n_players_; }
   void begin_tree(const Scorer&, int64_t) {}
 
@@ -139,16 +139,16 @@ class Pairs {
     Product known;
     double blocked = 0.5;
     for (size_t i = 0; i < n; ++i) {
-      if (pass[i]) known.multiply(path.shares[i]);
-      if (!pass[i]) blocked *= path.shares[i];
+      if (pass[i]) known.multiply(path.fractions[i]);
+      if (!pass[i]) blocked *= path.fractions[i];
     }
     for (size_t i = 0, at = 0; i < n; ++i) {
-      const Product rest = pass[i] ? known.divided(path.shares[i]) : known;
-      const double factor = blocked * (pass[i] ? 1 - path.shares[i] : -1);
+      const Product rest = pass[i] ? known.divided(path.fractions[i]) : known;
+      const double factor = blocked * (pass[i] ? 1 - path.fractions[i] : -1);
       for (size_t j = 0; j < n; ++j) {
         if (i == j) continue;
         if (pass[j]) {
-          terms[at++] = factor * (1 - path.shares[j]) * rest.divided(path.shares[j]).weigh(weights_);
+          terms[at++] = factor * (1 - path.fractions[j]) * rest.divided(path.fractions[j]).weigh(weights_);
         } else {
           terms[at++] = -factor * rest.weigh(weights_);
         }
@@ -161,8 +161,8 @@ class Pairs {
   std::vector<double> weights_;
 };
 
-// Interventional values: as Values, against the rows of a background.
-class Against {
+// Interventional values: as PathDependentTerms, against the rows of a background.
+class InterventionalTerms {
   using Pattern = std::string;  // of ones and zeros: which features let a row pass; short ones need no memory of their own
   struct Rows {
     int64_t count = 0;
@@ -171,8 +171,8 @@ class Against {
 
  public:
   static constexpr bool kBackground = true;
-  Against(int n_players, const Table& background, const std::vector<std::vector<LeafPath>>& paths,
-          const std::vector<std::vector<std::vector<SlopePath>>>& slope_paths)
+  InterventionalTerms(int n_players, const Table& background, const std::vector<std::vector<LeafPath>>& paths,
+                      const std::vector<std::vector<std::vector<SlopePath>>>& slope_paths)
       : n_players_(n_players), background_(background), paths_(paths), slope_paths_(slope_paths) {}
   int64_t width() const { return n_players_ + 1; }
 
@@ -229,14 +229,14 @@ class Against {
         reached &= own || others;
         without &= others;
       }
-      const double share = (game_ == Game::kBackgroundSlope ? rows.slopes[part_] : double(rows.count)) / double(background_.n_rows);
-      if (without) terms[n] += share;
+      const double fraction = (game_ == Game::kBackgroundSlope ? rows.slopes[part_] : double(rows.count)) / double(background_.n_rows);
+      if (without) terms[n] += fraction;
       if (!reached || n_own + n_other == 0) continue;
       const std::vector<double> weights = order_weights(n_own + n_other);
       for (size_t i = 0; i < n; ++i) {
         const bool own = passes(i), others = other_passes(i);
-        if (own && !others) terms[i] += share * weights[n_own - 1];
-        if (!own && others) terms[i] -= share * weights[n_own];
+        if (own && !others) terms[i] += fraction * weights[n_own - 1];
+        if (!own && others) terms[i] -= fraction * weights[n_own];
       }
     }
   }
@@ -318,10 +318,10 @@ Explainer::Explainer(const Scorer& scorer, const double* weight, const int32_t* 
         const size_t slot = size_t(found - next.players.begin());
         if (found == next.players.end()) {
           next.players.push_back(own);
-          next.shares.push_back(1.0);
+          next.fractions.push_back(1.0);
         }
         const double all = weight[begin + left] + weight[begin + right];
-        next.shares[slot] *= all > 0 ? weight[begin + child] / all : 0.5;
+        next.fractions[slot] *= all > 0 ? weight[begin + child] / all : 0.5;
         next.steps.push_back({node, uint8_t(child == left), int32_t(slot)});
         next.leaf = child;
         paths.push_back(std::move(next));
@@ -354,6 +354,7 @@ void Explainer::add_terms(const Table& table, int64_t first, int64_t last, int n
       const int64_t begin = task * rows, n = std::min(rows, table.n_rows - begin);
       scorer_.load(table, begin, n, columns);
       for (int64_t tree = first; tree < last; ++tree) {
+        tasks.poll();
         decisions.take(scorer_, tree, columns, n);
         terms.begin_tree(scorer_, tree);
         const Scorer::Values values = scorer_.values(tree);
@@ -416,15 +417,16 @@ void Explainer::add_terms(const Table& table, int64_t first, int64_t last, int n
 }
 
 void Explainer::add(const Table& table, int64_t first, int64_t last, int n_threads, double* out) const {
-  add_terms(table, first, last, n_threads, Values(n_players_), out);
+  add_terms(table, first, last, n_threads, PathDependentTerms(n_players_), out);
 }
 
-void Explainer::add_against(const Table& table, const Table& background, int64_t first, int64_t last, int n_threads, double* out) const {
-  add_terms(table, first, last, n_threads, Against(n_players_, background, paths_, slope_paths_), out);
+void Explainer::add_interventional(const Table& table, const Table& background, int64_t first, int64_t last, int n_threads,
+                                   double* out) const {
+  add_terms(table, first, last, n_threads, InterventionalTerms(n_players_, background, paths_, slope_paths_), out);
 }
 
-void Explainer::add_pairs(const Table& table, int64_t first, int64_t last, int n_threads, double* out) const {
-  add_terms(table, first, last, n_threads, Pairs(n_players_), out);
+void Explainer::add_interactions(const Table& table, int64_t first, int64_t last, int n_threads, double* out) const {
+  add_terms(table, first, last, n_threads, InteractionTerms(n_players_), out);
 }
 
 }  // namespace sapwood

@@ -44,6 +44,10 @@ class Binning:
         binning.cuts, binning.begin, binning.n_features = cuts, begin, len(begin) - 1
         return binning
 
+    def native(self) -> kernels.CutPoints:
+        """Cut points as the kernels take them."""
+        return kernels.CutPoints(self.cuts, self.begin)
+
     @property
     def missing_bins(self) -> np.ndarray:
         """Bin of missing values of each feature, (n_features,) int32."""

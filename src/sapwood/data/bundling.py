@@ -125,20 +125,10 @@ def bin_rows(table: Table, binning: Binning, rows: slice | np.ndarray, missing: 
     n = binning.n_features
     n_rows = len(range(*rows.indices(table.n_rows))) if isinstance(rows, slice) else len(rows)
     bins = np.zeros((n_rows, n), dtype=np.uint8)
+    page, cuts = kernels.PageBuffer(bins[None], n, missing, np.zeros(n, dtype=np.uint8)), binning.native()
     for first, last in table.feature_blocks(n):
-        kernels.bin_table(
-            table.read(rows, first, last),
-            first_feature=first,
-            cuts=binning.cuts,
-            cuts_begin=binning.begin,
-            page=bins.reshape(-1),
-            page_rows=n_rows,
-            first_row=0,
-            width=n,
-            stride=n,
-            missing=missing,
-            n_threads=execution.n_threads,
-        )
+        x = table.read(rows, first, last)
+        kernels.bin_table(x, cuts, page, first_row=0, first_feature=first, n_threads=execution.n_threads)
     return bins
 
 
@@ -188,18 +178,8 @@ def _bin_feature(table: Table, binning: Binning, feature: int, execution: Execut
     """Return the bins of one feature in a sample of rows, (n_rows,) uint8."""
     x = table.read(_evenly_spaced(table, EXCLUSION_ROWS), feature, feature + 1)
     cuts = binning.cuts[binning.begin[feature] : binning.begin[feature + 1]]
-    bins = np.zeros(len(x), dtype=np.uint8)
-    kernels.bin_table(
-        x,
-        first_feature=0,
-        cuts=cuts,
-        cuts_begin=np.array([0, len(cuts)]),
-        page=bins,
-        page_rows=len(x),
-        first_row=0,
-        width=1,
-        stride=1,
-        missing=np.zeros(1, dtype=np.uint8),
-        n_threads=execution.n_threads,
-    )
-    return bins
+    bins = np.zeros((1, len(x), 1), dtype=np.uint8)
+    page = kernels.PageBuffer(bins, 1, *np.zeros((2, 1), dtype=np.uint8))
+    native = kernels.CutPoints(cuts, np.array([0, len(cuts)]))
+    kernels.bin_table(x, native, page, first_row=0, first_feature=0, n_threads=execution.n_threads)
+    return bins[0, :, 0]

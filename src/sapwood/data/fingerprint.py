@@ -97,7 +97,7 @@ def _sums(table: Table, first_row: int, execution: Execution) -> np.ndarray:
     """Hash sums of the columns, (n_features,) uint64."""
     out = np.zeros(table.n_features, dtype=np.uint64)
     if isinstance(table, SparseTable):
-        table.lines.hash_columns(out, execution.n_threads, first_row)
+        table.native.hash_columns(out, execution.n_threads, first_row)
         return out
     for first, last in table.feature_blocks(COLUMNS_AT_ONCE):
         for rows in table.row_blocks():

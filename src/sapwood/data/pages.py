@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -113,13 +114,10 @@ class Pages:
         """Return the pages for the kernels. `first_row` is the id of the first row of the partition."""
         return [page.open(self.layout, first_row) for page in self.pages]
 
-    def blocks(self) -> Iterator[tuple[slice, dict[str, Any]]]:
-        """Yield the rows of each page, and the page as keyword arguments of a kernel."""
-        layout = self.layout
-        about = {"width": layout.width, "stride": layout.stride, "missing_bin": layout.binning.missing_bins}
-        about |= {"columns": layout.columns.native, "kinds": layout.binning.kinds}
-        for page in self.pages:
-            yield page.rows, about | {"page": page.codes.reshape(-1), "n_rows": page.n_rows, "lists": page.lists}
+    @cached_property
+    def native(self) -> list[kernels.Page]:
+        """Pages for kernels that do not use the ids of rows."""
+        return self.open(0)
 
 
 Built = tuple[Page, np.ndarray, np.ndarray]  # page; features with missing values; features that overlap in a bundle
@@ -139,45 +137,22 @@ def _build(table: Table, layout: BinLayout, rows: np.ndarray | None, execution: 
 def _build_plain(table: Table, layout: BinLayout, rows: np.ndarray | None, execution: Execution) -> Built:
     """Build a page in which every feature has its own column."""
     codes, missing, clashes = _empty(table, layout, rows)
-    out, n_rows = codes.reshape(-1), codes.shape[1]
+    page, cuts = kernels.PageBuffer(codes, layout.width, missing, clashes), layout.binning.native()
     for first, last in table.feature_blocks(layout.binning.n_features):
         for at, chosen in _blocks(table, rows, 1 << 20):
             x = table.read(chosen, first, last)
-            kernels.bin_table(
-                x,
-                first_feature=first,
-                cuts=layout.binning.cuts,
-                cuts_begin=layout.binning.begin,
-                page=out,
-                page_rows=n_rows,
-                first_row=at,
-                width=layout.width,
-                stride=layout.stride,
-                missing=missing,
-                n_threads=execution.n_threads,
-            )
+            kernels.bin_table(x, cuts, page, first_row=at, first_feature=first, n_threads=execution.n_threads)
     return Page(codes), missing, clashes
 
 
 def _build_bundled(table: Table, layout: BinLayout, rows: np.ndarray | None, execution: Execution) -> Built:
     """Build a page with bundles or row lists."""
     codes, missing, clashes = _empty(table, layout, rows)
-    lists, native = [], layout.columns.native
+    page, lists, native = kernels.PageBuffer(codes, layout.width, missing, clashes), [], layout.columns.native
     assert native is not None
     for at, chosen in _blocks(table, rows, max(1, BLOCK_BYTES // layout.binning.n_features)):
         bins = bin_rows(table, layout.binning, chosen, missing, execution)
-        own = kernels.store_rows(
-            bins,
-            native,
-            page=codes.reshape(-1),
-            page_rows=codes.shape[1],
-            first_row=at,
-            width=layout.width,
-            stride=layout.stride,
-            clashes=clashes,
-            n_threads=execution.n_threads,
-        )
-        lists.append(own)
+        lists.append(kernels.store_rows(bins, native, page, first_row=at, n_threads=execution.n_threads))
     if not layout.columns.any_lists:
         return Page(codes), missing, clashes
     return Page(codes, 0, _join_lists([own for own, _ in lists], [bins for _, bins in lists])), missing, clashes
@@ -187,21 +162,12 @@ def _build_sparse(table: SparseTable, layout: BinLayout, rows: np.ndarray | None
     """Build a page of a sparse table, without a dense copy."""
     codes, missing, clashes = _empty(table, layout, None)
     native = kernels.ColumnLayout(layout.columns.missing_bins, layout.columns.column, layout.columns.default_bin)
-    lists = table.lines.store(
-        layout.binning.cuts,
-        layout.binning.begin,
-        native,
-        page=codes.reshape(-1),
-        width=layout.width,
-        stride=layout.stride,
-        missing=missing,
-        clashes=clashes,
-        n_threads=execution.n_threads,
-    )
+    page = kernels.PageBuffer(codes, layout.width, missing, clashes)
+    lists = table.native.store(layout.binning.native(), native, page, execution.n_threads)
     if table.implicit_missing and table.n_rows:
         missing |= table.occupancy() < 1
-    page = Page(codes, 0, lists if layout.columns.any_lists else None)
-    return page if rows is None else page.take(rows), missing, clashes
+    whole = Page(codes, 0, lists if layout.columns.any_lists else None)
+    return whole if rows is None else whole.take(rows), missing, clashes
 
 
 def _empty(table: Table, layout: BinLayout, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

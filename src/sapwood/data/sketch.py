@@ -69,7 +69,7 @@ class QuantileSketch:
 
     def add(self, values: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Add values. Missing values and values of weight 0 are ignored."""
-        values = np.asarray(values, dtype=np.float64)
+        values = np.asarray(values, dtype=np.float64) + 0.0  # no -0.0: which of two zeros a sort puts first differs between CPUs
         weights = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
         counts = ~np.isnan(values) & (weights > 0)
         if counts.any():

@@ -57,18 +57,18 @@ class SparseTable(Table):
         self.implicit_missing: bool = implicit_missing or 0.0 in missing_values
         self._csr = sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
         self.names: tuple[Name, ...] | None = None if names is None else tuple(names)
-        self._cached_columns: kernels.Lines | None = None
+        self._cached_columns: kernels.SparseMatrix | None = None
         self._bools = bools if bools is not None else range(self.n_features) if rows.data.dtype.kind == "b" else ()
 
     @cached_property
-    def lines(self) -> kernels.Lines:
+    def native(self) -> kernels.SparseMatrix:
         """Rows of the matrix, for the kernels."""
-        return self._lines(self._csr)
+        return self._native(self._csr)
 
-    def _lines(self, matrix: Any) -> kernels.Lines:
-        across, begin = matrix.indices.astype(np.int32, copy=False), matrix.indptr.astype(np.int64, copy=False)
-        n_across = matrix.shape[1 if matrix.format == "csr" else 0]
-        return kernels.Lines(np.ascontiguousarray(matrix.data), np.ascontiguousarray(across), begin, n_across, self.implicit_missing, 1)
+    def _native(self, matrix: Any) -> kernels.SparseMatrix:
+        values, indices = np.ascontiguousarray(matrix.data), np.ascontiguousarray(matrix.indices.astype(np.int32, copy=False))
+        indptr, n_minor = matrix.indptr.astype(np.int64, copy=False), matrix.shape[1 if matrix.format == "csr" else 0]
+        return kernels.SparseMatrix(values, indices, indptr, n_minor, self.implicit_missing, 1)
 
     @property
     def schema(self) -> Schema:
@@ -108,16 +108,16 @@ class SparseTable(Table):
         if isinstance(rows, slice) and rows.step in (None, 1):
             start, stop, _ = rows.indices(self.n_rows)
             out = np.empty((stop - start, last - first))
-            self.lines.fill_dense(start, first, last, out, 1)
+            self.native.fill_dense(start, first, last, out, 1)
             return out
-        chosen = self._lines(self._csr[rows])
+        chosen = self._native(self._csr[rows])
         out = np.empty((len(np.arange(self.n_rows)[rows]), last - first))
         chosen.fill_dense(0, first, last, out, 1)
         return out
 
     def _read_columns(self, first: int, last: int) -> np.ndarray:
         out = np.empty((last - first, self.n_rows))
-        self._lines(self._csc[:, first:last]).fill_dense(0, 0, self.n_rows, out, 1)
+        self._native(self._csc[:, first:last]).fill_dense(0, 0, self.n_rows, out, 1)
         return out.T
 
     @cached_property
@@ -126,25 +126,25 @@ class SparseTable(Table):
 
     # Without dense blocks
 
-    def _columns_of(self, rows: np.ndarray | slice | None, execution: Execution) -> kernels.Lines:
+    def _columns_of(self, rows: np.ndarray | slice | None, execution: Execution) -> kernels.SparseMatrix:
         """Return the columns of the given rows (None for all)."""
-        return (self.lines if rows is None else self._lines(self._csr[rows])).turned(execution.n_threads)
+        return (self.native if rows is None else self._native(self._csr[rows])).transposed(execution.n_threads)
 
     def find_cuts(self, rows: np.ndarray | None, weight: np.ndarray | None, max_bins: np.ndarray, execution: Execution) -> list[np.ndarray]:
         """Return the cut points of each feature; the same as those of the dense table."""
         own = weight if weight is None or rows is None else np.ascontiguousarray(weight[rows])
         own = own if own is None else execution.gather(own)
-        columns = self._columns_of(rows, execution) if execution.is_local else self._gather(rows, execution).turned(execution.n_threads)
+        columns = self._columns_of(rows, execution) if execution.is_local else self._gather(rows, execution).transposed(execution.n_threads)
         if execution.is_local and rows is None and self.n_rows <= SAMPLE_ROWS:
             self._cached_columns = columns  # `bundle_features` needs them next
         return columns.find_cuts(own, max_bins.astype(np.int32), execution.n_threads)
 
-    def _gather(self, rows: np.ndarray | None, execution: Execution) -> kernels.Lines:
+    def _gather(self, rows: np.ndarray | None, execution: Execution) -> kernels.SparseMatrix:
         """Return the given rows of all partitions."""
         csr = self._csr if rows is None else self._csr[rows]
         lengths, parts = execution.gather(np.diff(csr.indptr)), (execution.gather(csr.data), execution.gather(csr.indices))
         begin = np.concatenate([[0], np.cumsum(lengths)])
-        return self._lines(sparse.csr_array((*parts, begin), shape=(len(lengths), self.n_features)))
+        return self._native(sparse.csr_array((*parts, begin), shape=(len(lengths), self.n_features)))
 
     def occupancy(self) -> np.ndarray:
         """Return the fraction of rows with a stored entry of each feature, (n_features,)."""
@@ -166,12 +166,12 @@ class SparseTable(Table):
         if columns is None:
             sample = None if self.n_rows <= SAMPLE_ROWS else slice(0, self.n_rows, -(-self.n_rows // SAMPLE_ROWS))
             columns = self._columns_of(sample, execution)
-        shared = columns.share_columns(features.astype(np.int32), n_codes.astype(np.int32), max_codes, n_open)
+        shared = columns.bundle_features(features.astype(np.int32), n_codes.astype(np.int32), max_codes, n_open)
         order = features[np.argsort(shared[features], kind="stable")]
         return [np.sort(group) for group in np.split(order, np.flatnonzero(np.diff(shared[order])) + 1)] if len(order) else []
 
     def score(self, scorer: kernels.Scorer, first: int, last: int, out: np.ndarray, execution: Execution) -> None:
-        scorer.add_sparse(self.lines, first, last, out, execution.n_threads)
+        scorer.add_sparse(self.native, first, last, out, execution.n_threads)
 
 
 def sparse_frame(frame: Any, names: Sequence[Name], missing_values: frozenset[float]) -> SparseTable | None:

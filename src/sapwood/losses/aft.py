@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import log_expit, log_ndtr
 
 from sapwood.data.survival import time_bounds
 from sapwood.losses.base import Loss
+from sapwood.losses.functions import exp, expm1, log, log_expit, log_ndtr, tanh
 from sapwood.runtime.execution import SERIAL, Execution
 
 NARROW = 1e-4  # intervals of z below this width are treated as points
@@ -49,10 +49,10 @@ class Logistic(Normal):
         return log_expit(-z)
 
     def log_pdf_slope(self, z: np.ndarray) -> np.ndarray:
-        return -np.tanh(z / 2)
+        return -tanh(z / 2)
 
     def log_pdf_curvature(self, z: np.ndarray) -> np.ndarray:
-        return -2 * np.exp(self.log_pdf(z))
+        return -2 * exp(self.log_pdf(z))
 
 
 class Extreme(Normal):
@@ -61,19 +61,19 @@ class Extreme(Normal):
     max_z: float = 50.0
 
     def log_pdf(self, z: np.ndarray) -> np.ndarray:
-        return z - np.exp(z)
+        return z - exp(z)
 
     def log_cdf(self, z: np.ndarray) -> np.ndarray:
-        return np.log(-np.expm1(-np.exp(z)))
+        return log(-expm1(-exp(z)))
 
     def log_sf(self, z: np.ndarray) -> np.ndarray:
-        return -np.exp(z)
+        return -exp(z)
 
     def log_pdf_slope(self, z: np.ndarray) -> np.ndarray:
-        return 1 - np.exp(z)
+        return 1 - exp(z)
 
     def log_pdf_curvature(self, z: np.ndarray) -> np.ndarray:
-        return -np.exp(z)
+        return -exp(z)
 
 
 DISTRIBUTIONS: dict[str, type[Normal]] = {"normal": Normal, "logistic": Logistic, "extreme": Extreme}
@@ -122,7 +122,7 @@ class AcceleratedFailureTime(Loss):
     def loss(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
         distribution, lower, upper, observed = self._standard(y, raw)
         middle = lower / 2 + upper / 2
-        point = np.log(self.aft_sigma) + np.log(np.where(observed, y[:, 1], 1.0)) - distribution.log_pdf(middle)
+        point = log(np.array(self.aft_sigma)) + log(np.where(observed, y[:, 1], 1.0)) - distribution.log_pdf(middle)
         return np.where(observed, point, -self._log_probability(distribution, lower, upper, observed))
 
     def gradients(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -130,8 +130,8 @@ class AcceleratedFailureTime(Loss):
         middle = lower / 2 + upper / 2
         narrow = upper - lower < NARROW
         log_probability = self._log_probability(distribution, lower, upper, narrow)
-        at_lower = np.exp(np.minimum(distribution.log_pdf(lower) - log_probability, 700.0))
-        at_upper = np.exp(np.minimum(distribution.log_pdf(upper) - log_probability, 700.0))
+        at_lower = exp(np.minimum(distribution.log_pdf(lower) - log_probability, 700.0))
+        at_upper = exp(np.minimum(distribution.log_pdf(upper) - log_probability, 700.0))
         first = at_lower - at_upper
         second = first * first + at_lower * distribution.log_pdf_slope(lower) - at_upper * distribution.log_pdf_slope(upper)
         first = np.where(narrow, -distribution.log_pdf_slope(middle), first)
@@ -141,8 +141,7 @@ class AcceleratedFailureTime(Loss):
     def _standard(self, y: np.ndarray, raw: np.ndarray) -> tuple[Normal, np.ndarray, np.ndarray, np.ndarray]:
         """Return the distribution, the lower and upper bounds of z, and whether the time is observed."""
         distribution = DISTRIBUTIONS[self.aft_distribution]()
-        with np.errstate(divide="ignore"):
-            z = (np.log(y) - raw[:, None]) / self.aft_sigma
+        z = (log(y) - raw[:, None]) / self.aft_sigma
         lower, upper = np.clip(z, -distribution.max_z, distribution.max_z).T
         return distribution, lower, upper, y[:, 0] == y[:, 1]
 
@@ -153,9 +152,7 @@ class AcceleratedFailureTime(Loss):
         cdf_upper, cdf_lower = distribution.log_cdf(upper), distribution.log_cdf(lower)
         wide = np.maximum(upper - lower, NARROW)
         with np.errstate(divide="ignore", invalid="ignore"):
-            log_p = np.where(
-                lower > 0, sf_lower + np.log(-np.expm1(sf_upper - sf_lower)), cdf_upper + np.log(-np.expm1(cdf_lower - cdf_upper))
-            )
+            log_p = np.where(lower > 0, sf_lower + log(-expm1(sf_upper - sf_lower)), cdf_upper + log(-expm1(cdf_lower - cdf_upper)))
         # If the difference underflows: density times width.
-        point = distribution.log_pdf(lower / 2 + upper / 2) + np.log(wide)
+        point = distribution.log_pdf(lower / 2 + upper / 2) + log(wide)
         return np.where(narrow, 0.0, np.where(np.isfinite(log_p), log_p, point))

@@ -217,7 +217,7 @@ class Loss:
                 self._raise_negative(hessian, execution)
             scale = GradientScale.covering(*self._check_finite(extent), constant_hessian=single, headroom=headroom)
             data = self._buffer(self.n_outputs, len(y) * scale.bytes_per_row)[k]
-            sums = kernels.array_records(gradient, None if single else hessian, scale.destination(data), execution.n_threads)
+            sums = kernels.fix_gradients(gradient, None if single else hessian, scale.destination(data), execution.n_threads)
             yield FixedGradients.of(data, scale, sums, execution)
 
     def _buffer(self, n_outputs: int, size: int) -> np.ndarray:

@@ -30,6 +30,10 @@ class CompiledLoss(Loss):
     def parameter(self) -> float:
         return float(getattr(self, self.settings[0])) if self.settings else 0.0
 
+    @property
+    def _native(self) -> kernels.Loss:
+        return kernels.Loss(self.kind, self.parameter)
+
     def loss(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
         return self.weighted_values(y, raw[None], None, SERIAL)
 
@@ -46,35 +50,26 @@ class CompiledLoss(Loss):
         single = self.constant_hessian and weight is None
         scale = GradientScale.covering(*self._extent(y, raw[0], weight, execution), constant_hessian=single, headroom=headroom)
         data = self._buffer(1, len(y) * scale.bytes_per_row)[0]
-        sums = kernels.loss_records(
-            self.kind, y, raw[0], weight, target=scale.destination(data), n_threads=execution.n_threads, parameter=self.parameter
-        )
+        rows = kernels.LossRows(y, raw[0], weight)
+        sums = kernels.loss_fixed_gradients(self._native, rows, scale.destination(data), execution.n_threads)
         yield FixedGradients.of(data, scale, sums, execution)
 
     def _extent(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> tuple[float, float]:
         if self.bounds is not None:
             most = largest_weight(weight, execution)
             return self.bounds[0] * most, self.bounds[1] * most
-        extent = kernels.loss_extent(self.kind, y, raw, weight, execution.n_threads, self.parameter)
+        extent = kernels.loss_extent(self._native, kernels.LossRows(y, raw, weight), execution.n_threads)
         return self._check_finite(execution.max(np.array(extent)).tolist())
 
     def weighted_gradients(
         self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution
     ) -> tuple[np.ndarray, np.ndarray]:
         gradients, hessians = np.empty((1, len(y))), np.empty((1, len(y)))
-        kernels.loss_gradients(
-            self.kind,
-            y,
-            raw[0],
-            weight,
-            gradients=gradients[0],
-            hessians=hessians[0],
-            n_threads=execution.n_threads,
-            parameter=self.parameter,
-        )
+        rows = kernels.LossRows(y, raw[0], weight)
+        kernels.loss_gradients(self._native, rows, gradients[0], hessians[0], execution.n_threads)
         return gradients, hessians
 
     def weighted_values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> np.ndarray:
         values = np.empty(len(y))
-        kernels.loss_values(self.kind, y, raw[0], weight, out=values, n_threads=execution.n_threads, parameter=self.parameter)
+        kernels.loss_values(self._native, kernels.LossRows(y, raw[0], weight), values, execution.n_threads)
         return values

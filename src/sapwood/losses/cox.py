@@ -8,6 +8,7 @@ import numpy as np
 from sapwood.data.row_range import RowRange
 from sapwood.data.survival import signed_times
 from sapwood.losses.base import Loss
+from sapwood.losses.functions import log
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL, Execution
 
@@ -107,7 +108,7 @@ class Cox(Loss):
     def weighted_values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> np.ndarray:
         sets = self._sets(y, execution)
         of_all, weight, _, at_risk = self._at_risk(sets, raw, weight, execution)
-        return np.where(sets.event, weight * (np.log(at_risk)[sets.group] - (of_all - of_all.max())), 0.0)[sets.own]
+        return np.where(sets.event, weight * (log(at_risk)[sets.group] - (of_all - of_all.max())), 0.0)[sets.own]
 
     def cumulative_hazard(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """Return the times of events, ascending, and Breslow's estimate of the cumulative hazard of a row with raw prediction 0."""

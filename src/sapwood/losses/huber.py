@@ -27,5 +27,5 @@ class Huber(CompiledLoss):
     def leaf_values(self, rows: LeafRows) -> np.ndarray:
         values, leaf = np.empty(rows.n_leaves), rows.leaf.astype(np.uint32, copy=False)
         delta, n_threads = float(self.huber_delta), rows.execution.n_threads
-        kernels.leaf_huber(leaf, rows.y, rows.raw[0], rows.weight, delta=delta, out=values, n_threads=n_threads)
+        kernels.leaf_huber(leaf, kernels.LossRows(rows.y, rows.raw[0], rows.weight), delta, values, n_threads)
         return values

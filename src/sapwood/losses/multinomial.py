@@ -67,10 +67,10 @@ class MultinomialLogLoss(Loss):
         planes = self._buffer(self.n_outputs, len(y) * scale.bytes_per_row)
         sums = np.zeros((self.n_outputs, 3), dtype=object)  # Python integers
         step = max(1, BLOCK_SIZE // self.n_outputs)
-        destination = scale.destination(planes)
+        rows, destination = kernels.LossRows(y, raw, weight), scale.destination(planes)
         for first in range(0, len(y), step):
             last = min(len(y), first + step)
-            part = kernels.softmax_records(y, raw, weight, destination, first=first, last=last, n_threads=execution.n_threads)
+            part = kernels.softmax_fixed_gradients(rows, destination, first=first, last=last, n_threads=execution.n_threads)
             sums += np.array(part, dtype=object)
         n_total, *totals = execution.totals((len(y), *sums.ravel()))
         for k, data in enumerate(planes):
@@ -92,7 +92,7 @@ class MultinomialLogLoss(Loss):
 
     def weighted_values(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> np.ndarray:
         values = np.empty(len(y))
-        kernels.softmax_values(y, raw, weight, values, execution.n_threads)
+        kernels.softmax_values(kernels.LossRows(y, raw, weight), values, execution.n_threads)
         return values
 
 

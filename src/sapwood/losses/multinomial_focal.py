@@ -5,6 +5,7 @@ from typing import ClassVar
 import numpy as np
 
 from sapwood.losses.base import EPSILON, Loss
+from sapwood.losses.functions import exp, log, power
 from sapwood.losses.multinomial import MultinomialLogLoss, probabilities
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL, Execution
@@ -33,13 +34,13 @@ class MultinomialFocal(Loss):
 
     def loss(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
         nll = np.empty(len(y))  # -log(t), also if t underflows
-        kernels.softmax_values(y, np.ascontiguousarray(raw.T), None, nll, 1)
-        return (1 - np.exp(-nll)) ** self.focal_gamma * nll
+        kernels.softmax_values(kernels.LossRows(y, np.ascontiguousarray(raw.T), None), nll, 1)
+        return power(1 - exp(-nll), self.focal_gamma) * nll
 
     def gradients(self, y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         p, gamma = probabilities(raw.T, SERIAL).T, self.focal_gamma
         hit = y[:, None] == np.arange(self.n_outputs)
         t = p[hit]
         rest = np.maximum(1 - t, EPSILON)
-        c = rest**gamma - gamma * t * rest ** (gamma - 1) * np.log(np.maximum(t, EPSILON**20))
+        c = power(rest, gamma) - gamma * t * power(rest, gamma - 1) * log(np.maximum(t, EPSILON**20))
         return c[:, None] * (p - hit), c[:, None] * (p * (1 - p))

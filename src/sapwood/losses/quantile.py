@@ -27,5 +27,5 @@ class QuantileLoss(CompiledLoss):
     def leaf_values(self, rows: LeafRows) -> np.ndarray:
         values, leaf = np.empty(rows.n_leaves), rows.leaf.astype(np.uint32, copy=False)
         n_threads = rows.execution.n_threads
-        kernels.leaf_quantiles(leaf, rows.y, rows.raw[0], rows.weight, quantile=self.quantile, out=values, n_threads=n_threads)
+        kernels.leaf_quantiles(leaf, kernels.LossRows(rows.y, rows.raw[0], rows.weight), self.quantile, values, n_threads)
         return values

@@ -108,16 +108,8 @@ class LambdaMart(RankingLoss):
         return relevant, np.divide(1.0, n_relevant, out=np.zeros(len(n_relevant)), where=n_relevant > 0)
 
     def _gradients(self, rows: kernels.RankedRows, out: tuple[np.ndarray, np.ndarray], execution: Execution) -> tuple[float, float]:
-        return kernels.pair_gradients(
-            RANK_METRICS[self.metric],
-            rows,
-            truncation=self.truncation,
-            steepness=1.0,
-            normalize=self.normalize,
-            gradient=out[0],
-            hessian=out[1],
-            n_threads=execution.n_threads,
-        )
+        rule = kernels.PairRule(RANK_METRICS[self.metric], self.truncation, normalize=self.normalize)
+        return kernels.pair_gradients(rows, rule, out[0], out[1], execution.n_threads)
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
         """Return 1 - metric at `truncation`, since the gradients of the pairs are not derivatives of a loss."""
@@ -145,21 +137,14 @@ class Pairwise(RankingLoss):
         return y, np.divide(sizes, n_pairs, out=np.zeros(len(sizes)), where=n_pairs > 0)
 
     def _gradients(self, rows: kernels.RankedRows, out: tuple[np.ndarray, np.ndarray], execution: Execution) -> tuple[float, float]:
-        return kernels.pair_gradients(
-            PAIRWISE,
-            rows,
-            truncation=measures.ALL_RANKS,
-            steepness=1.0,
-            normalize=False,
-            gradient=out[0],
-            hessian=out[1],
-            n_threads=execution.n_threads,
-        )
+        rule = kernels.PairRule(PAIRWISE, measures.ALL_RANKS)
+        return kernels.pair_gradients(rows, rule, out[0], out[1], execution.n_threads)
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
         gain, unit = self._gains(y, execution)
         values = np.empty(len(unit))
-        kernels.pair_values(gain, raw[0], self.queries.begin, unit, steepness=1.0, out=values, n_threads=execution.n_threads)
+        rows = kernels.RankedRows(gain, raw[0], None, self.queries.begin, unit)
+        kernels.pair_values(rows, steepness=1.0, out=values, n_threads=execution.n_threads)
         return self.queries.mean(values / self.queries.sizes, weight, execution)
 
 
@@ -182,5 +167,6 @@ class ListwiseNdcg(RankingLoss):
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
         gain, unit = self._gains(y, execution)
         values = np.empty(len(unit))
-        kernels.listwise_values(gain + 1.0 - self.expected, raw[0], self.queries.begin, unit, values, execution.n_threads)
+        rows = kernels.RankedRows(gain + 1.0 - self.expected, raw[0], None, self.queries.begin, unit)
+        kernels.listwise_values(rows, values, execution.n_threads)
         return self.queries.mean(values, weight, execution)

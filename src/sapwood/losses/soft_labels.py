@@ -36,6 +36,6 @@ class SoftLabelLogLoss(MultinomialLogLoss):
         values = np.zeros(len(y))
         for k in range(self.n_outputs):
             own = np.empty(len(y))
-            kernels.softmax_values(np.full(len(y), float(k)), raw, weight, own, execution.n_threads)
+            kernels.softmax_values(kernels.LossRows(np.full(len(y), float(k)), raw, weight), own, execution.n_threads)
             values += y[:, k] * own
         return values

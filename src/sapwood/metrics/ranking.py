@@ -78,5 +78,6 @@ def _of_relevant(measure: int, y: Any, scores: Any, queries: Queries, weight: An
 
 def _values(measure: int, gain: np.ndarray, scores: np.ndarray, queries: Queries, k: int | None, execution: Execution) -> np.ndarray:
     out = np.empty(queries.n_queries)
-    kernels.rank_values(measure, gain, scores, queries.begin, last_rank=k or ALL_RANKS, out=out, n_threads=execution.n_threads)
+    rows = kernels.RankedRows(gain, scores, None, queries.begin)
+    kernels.rank_values(rows, measure, last_rank=k or ALL_RANKS, out=out, n_threads=execution.n_threads)
     return out

@@ -106,7 +106,7 @@ class TreeExplainer:
             if self.background is None:
                 self.kernel.add(x, 0, self.n_trees, out[rows], execution.n_threads)
             else:
-                self.kernel.add_against(x, self.background, 0, self.n_trees, out[rows], execution.n_threads)
+                self.kernel.add_interventional(x, self.background, 0, self.n_trees, out[rows], execution.n_threads)
         by_output = out.reshape(table.n_rows, k, n + 1)
         return self._of_columns(by_output[:, :, :n].transpose(0, 2, 1), 1), by_output[:, :, n] + self.model.base_score
 
@@ -117,7 +117,7 @@ class TreeExplainer:
         out = np.zeros((table.n_rows, k * n * n))
         for rows in _blocks(table, max(1, PAIR_NUMBERS // (k * n * n))):
             if self.kernel is not None:
-                self.kernel.add_pairs(self._dense(table, rows), 0, self.n_trees, out[rows], execution.n_threads)
+                self.kernel.add_interactions(self._dense(table, rows), 0, self.n_trees, out[rows], execution.n_threads)
         pairs = self._of_columns(self._of_columns(out.reshape(table.n_rows, k, n, n).transpose(0, 2, 3, 1), 1), 2)
         diagonal = np.arange(pairs.shape[1])
         pairs[:, diagonal, diagonal] = 0.0

@@ -168,8 +168,8 @@ def check(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
     _require(rest == 0, "the last round is incomplete")
     best = header.get("best_round", -1)
     _require(best is None or (type(best) is int and 0 <= best <= n_rounds), "best_round is out of range")
-    nodes = {name: arrays[name] for name in ("begin", *NODES, "kinds", "cuts_begin")}
-    fault = kernels.find_fault(**nodes, n_sets=len(arrays["sets"]))
+    nodes = kernels.StoredNodes(**{name: arrays[name] for name in ("begin", *NODES)})
+    fault = nodes.find_fault(arrays["kinds"], arrays["cuts_begin"], n_sets=len(arrays["sets"]))
     _require(fault is None, str(fault))
 
 

@@ -1,7 +1,6 @@
 # Written by tools/generate_stubs.py: `make stubs`.
 """Loops over rows, bins and nodes."""
 
-from collections.abc import Sequence
 from typing import Annotated, overload
 
 import numpy
@@ -20,23 +19,33 @@ HESSIAN_SHIFT: int
 def supports_avx2() -> bool:
     """Whether this CPU can run the AVX2 module."""
 
-class RecordTarget:
+class GradientTarget:
     """
-    Memory for fixed-point records, and what gradients and hessians are multiplied by.
+    Memory for fixed-point gradients, and the factors of gradients and hessians.
     """
 
     def __init__(
         self, gradient_scale: float, hessian_scale: float, out: Annotated[NDArray[numpy.uint8], dict(order="C", device="cpu")]
     ) -> None: ...
 
-def loss_extent(
-    kind: int,
-    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    n_threads: int,
-    parameter: float = 0.0,
-) -> tuple[float, float]:
+class Loss:
+    """A loss of one output by its number, with its parameter if it has one."""
+
+    def __init__(self, kind: int, parameter: float = 0.0) -> None: ...
+
+class LossRows:
+    """
+    Rows of a loss: targets, raw predictions of one output or of several, weights.
+    """
+
+    def __init__(
+        self,
+        y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        raw: Annotated[NDArray[numpy.float64], dict(order="C", device="cpu", writable=False)],
+        weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    ) -> None: ...
+
+def loss_extent(loss: Loss, rows: LossRows, n_threads: int) -> tuple[float, float]:
     """The largest |gradient| and hessian of a loss."""
 
 def array_extent(
@@ -47,70 +56,41 @@ def array_extent(
     """The largest |gradient| and hessian."""
 
 def loss_gradients(
-    kind: int,
-    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    loss: Loss,
+    rows: LossRows,
     gradients: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     hessians: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     n_threads: int,
-    parameter: float = 0.0,
 ) -> None:
     """Fill in the gradients and hessians of a loss."""
 
-def loss_records(
-    kind: int,
-    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    target: RecordTarget,
-    n_threads: int,
-    parameter: float = 0.0,
-) -> tuple[int, int, int]:
+def loss_fixed_gradients(loss: Loss, rows: LossRows, target: GradientTarget, n_threads: int) -> tuple[int, int, int]:
     """
-    Write the records of a loss. Returns the sums of |gradient|, gradient and hessian.
+    Write the fixed-point gradients of a loss. Returns the sums of |gradient|, gradient and hessian.
     """
 
-def array_records(
+def fix_gradients(
     gradients: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     hessians: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    target: RecordTarget,
+    target: GradientTarget,
     n_threads: int,
 ) -> tuple[int, int, int]:
     """
-    Write the records of given gradients. Returns the sums of |gradient|, gradient and hessian.
+    Write given gradients as fixed-point numbers. Returns the sums of |gradient|, gradient and hessian.
     """
 
 def loss_values(
-    kind: int,
-    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    n_threads: int,
-    parameter: float = 0.0,
+    loss: Loss, rows: LossRows, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")], n_threads: int
 ) -> None:
     """Fill in the loss of each row."""
 
-def softmax_records(
-    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
-    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    target: RecordTarget,
-    first: int,
-    last: int,
-    n_threads: int,
-) -> list[tuple[int, int, int]]:
+def softmax_fixed_gradients(rows: LossRows, target: GradientTarget, first: int, last: int, n_threads: int) -> list[tuple[int, int, int]]:
     """
-    Write the records of all classes for the rows [first, last). Returns the three sums of each class.
+    Write the fixed-point gradients of all classes for the rows [first, last). Returns the three sums of each class.
     """
 
 def softmax_values(
-    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    raw: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
-    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
-    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    n_threads: int,
+    rows: LossRows, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")], n_threads: int
 ) -> None:
     """Fill in the log loss of each row."""
 
@@ -128,8 +108,8 @@ def add_leaf_values(
 ) -> None:
     """Add the values of each row's leaf to raw scores."""
 
-def project_records(
-    planes: Sequence[Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")]],
+def project_gradients(
+    planes: list[Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")]],
     gradient_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     hessian_weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
@@ -137,11 +117,11 @@ def project_records(
     n_threads: int,
 ) -> tuple[float, float]:
     """
-    Fill in weighted sums of the outputs' records. Returns the largest |gradient| and hessian.
+    Fill in weighted sums of the outputs' fixed-point gradients. Returns the largest |gradient| and hessian.
     """
 
 def leaf_sums(
-    planes: Sequence[Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")]],
+    planes: list[Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")]],
     leaves: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
     leaf_size: int,
     gradient: Annotated[NDArray[numpy.int64], dict(shape=(None, None), order="C", device="cpu")],
@@ -164,9 +144,7 @@ def exact_sum_words(
 
 def leaf_quantiles(
     leaf_of_row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    rows: LossRows,
     quantile: float,
     out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     n_threads: int,
@@ -175,9 +153,7 @@ def leaf_quantiles(
 
 def leaf_huber(
     leaf_of_row: Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    y: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
+    rows: LossRows,
     delta: float,
     out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     n_threads: int,
@@ -195,15 +171,17 @@ class RankedRows:
         raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
         weight: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
         begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        unit: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        unit: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
     ) -> None: ...
 
+class PairRule:
+    """How pairs of a query's rows are weighted."""
+
+    def __init__(self, measure: int, truncation: int, steepness: float = 1.0, normalize: bool = False) -> None: ...
+
 def pair_gradients(
-    measure: int,
     rows: RankedRows,
-    truncation: int,
-    steepness: float,
-    normalize: bool,
+    rule: PairRule,
     gradient: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     hessian: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     n_threads: int,
@@ -223,51 +201,44 @@ def listwise_gradients(
     """
 
 def pair_values(
-    gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    unit: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    steepness: float,
-    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    n_threads: int,
+    rows: RankedRows, steepness: float, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")], n_threads: int
 ) -> None:
     """Fill in the loss of the pairs of each query."""
 
 def listwise_values(
-    gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    unit: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
-    n_threads: int,
+    rows: RankedRows, out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")], n_threads: int
 ) -> None:
     """Fill in the cross-entropy of each query."""
 
 def rank_values(
+    rows: RankedRows,
     measure: int,
-    gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    raw: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
     last_rank: int,
     out: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu")],
     n_threads: int,
 ) -> None:
     """Fill in the measure of each query, over its first `last_rank` rows."""
 
-def sample_rows(n: int, first_row: int, share: float, key: int, n_threads: int = 1) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
-    """The rows whose hash is below a share of all."""
+class RowSampling:
+    """
+    A way to sample rows, its two numbers, and the key of its random numbers.
+    """
 
-def sample_records(
-    records: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
-    sampling: int,
-    a: float,
-    b: float,
-    key: int,
+    def __init__(self, kind: int, a: float, b: float, key: int) -> None: ...
+
+def sample_rows(
+    n: int, first_row: int, fraction: float, key: int, n_threads: int = 1
+) -> Annotated[NDArray[numpy.int64], dict(shape=(None,))]:
+    """The rows whose hash is below a fraction of all hashes."""
+
+def sample_gradients(
+    gradients: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+    sampling: RowSampling,
+    first_row: int,
     n_threads: int,
-    first_row: int = 0,
 ) -> tuple[Annotated[NDArray[numpy.int64], dict(shape=(None,))], tuple[int, int, int]]:
     """
-    Draw rows and scale their records. Returns the rows, and the sums of |gradient|, gradient and hessian.
+    Draw rows and scale their gradients. Returns the rows, and the sums of |gradient|, gradient and hessian.
     """
 
 def hash_rows(n: int, key: int, first_row: int = 0) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
@@ -290,12 +261,8 @@ class ColumnLayout:
 def store_rows(
     bins: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order="C", device="cpu", writable=False)],
     columns: ColumnLayout,
-    page: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
-    page_rows: int,
+    page: PageBuffer,
     first_row: int,
-    width: int,
-    stride: int,
-    clashes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
     n_threads: int,
 ) -> tuple[Annotated[NDArray[numpy.uint32], dict(shape=(None,))], Annotated[NDArray[numpy.uint32], dict(shape=(None,))]]:
     """
@@ -319,17 +286,36 @@ def find_cuts(
 ) -> list[Annotated[NDArray[numpy.float64], dict(shape=(None,))]]:
     """The cut points of each column, from all rows or the given ones."""
 
+class CutPoints:
+    """
+    Cut points of features, end to end. The arrays must not change afterwards.
+    """
+
+    def __init__(
+        self,
+        values: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
+
+class PageBuffer:
+    """
+    Memory of a page that is filled: codes, (n_groups, n_rows, stride), zero at first; flags of the features with missing values, and of those that clash in a shared column.
+    """
+
+    def __init__(
+        self,
+        codes: Annotated[NDArray[numpy.uint8], dict(shape=(None, None, None), order="C", device="cpu")],
+        width: int,
+        missing: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+        clashes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+    ) -> None: ...
+
 def bin_table(
     x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
-    first_feature: int,
-    cuts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    cuts_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    page: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
-    page_rows: int,
+    cuts: CutPoints,
+    page: PageBuffer,
     first_row: int,
-    width: int,
-    stride: int,
-    missing: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
+    first_feature: int,
     n_threads: int,
 ) -> None:
     """
@@ -356,9 +342,9 @@ def sum_before(
     Sum targets and weights by key, in an order of rows: before each row, and in all.
     """
 
-class Lines:
+class SparseMatrix:
     """
-    The rows of a sparse table, or its columns. The arrays must not change afterwards.
+    A sparse matrix in compressed rows (CSR) or columns (CSC). The arrays must not change afterwards.
     """
 
     def __init__(
@@ -366,15 +352,15 @@ class Lines:
         values: Annotated[
             NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None,), order="C", device="cpu", writable=False)
         ],
-        across: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        n_across: int,
+        indices: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        n_minor: int,
         absent_missing: bool,
         n_threads: int,
     ) -> None: ...
-    def turned(self, n_threads: int) -> Lines:
+    def transposed(self, n_threads: int) -> SparseMatrix:
         """
-        The columns, if these are the rows; the rows, if these are the columns.
+        The same matrix in columns if this is in rows, in rows if it is in columns.
         """
 
     def find_cuts(
@@ -386,16 +372,7 @@ class Lines:
         """The cut points of each of these columns."""
 
     def store(
-        self,
-        cuts: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        cuts_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        columns: ColumnLayout,
-        page: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
-        width: int,
-        stride: int,
-        missing: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
-        clashes: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
-        n_threads: int,
+        self, cuts: CutPoints, columns: ColumnLayout, page: PageBuffer, n_threads: int
     ) -> tuple[Annotated[NDArray[numpy.uint32], dict(shape=(None,))], Annotated[NDArray[numpy.uint32], dict(shape=(None,))]]:
         """
         Write the bins of these rows to a page. Returns where each row's list begins, and the lists.
@@ -406,24 +383,28 @@ class Lines:
     ) -> None:
         """Add a hash of each column's entries and their rows to `sums`."""
 
-    def share_columns(
+    def bundle_features(
         self,
         order: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
         n_codes: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
         max_codes: int,
         n_open: int,
     ) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
-        """Of each feature, the number of the column it shares, or -1."""
+        """
+        Put features that exclude each other in bundles. Returns the number of each feature's bundle, or -1.
+        """
 
     def fill_dense(
         self,
-        first_line: int,
+        first_major: int,
         first: int,
         last: int,
         out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
         n_threads: int,
     ) -> None:
-        """Fill in a dense part: some lines, the places [first, last) of each."""
+        """
+        Fill in a dense part: some rows (or columns), the indices [first, last) of each.
+        """
 
 def sort_columns(
     x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
@@ -480,7 +461,7 @@ class Page:
 
 class HistogramFormat:
     """
-    The way that a tree's histograms hold their sums. Sums of several partitions add up.
+    How a tree's histograms hold their sums. Sums of several partitions add up.
     """
 
     def __init__(self, gradients: int, count_bits: int, gradient_shift: int = 0, hessian_shift: int = 0) -> None: ...
@@ -508,6 +489,15 @@ class SplitRules:
         min_count: int = 1,
         gradient_unit: float = 1.0,
     ) -> None: ...
+
+class TreeSettings:
+    """Everything but gradients that one tree is grown by."""
+
+    def __init__(self, format: HistogramFormat, rules: SplitRules, max_depth: int, key: int) -> None: ...
+    @property
+    def format(self) -> HistogramFormat: ...
+    @property
+    def key(self) -> int: ...
 
 class TreeConstraints:
     """Constraints of all trees of a model, in real units."""
@@ -613,7 +603,7 @@ class RowPartition:
     Some rows of a data set, by the node of a growing tree that each is in.
     """
 
-    def __init__(self, layout: BinLayout, pages: Sequence[Page], n_threads: int) -> None: ...
+    def __init__(self, layout: BinLayout, pages: list[Page], n_threads: int) -> None: ...
     @property
     def n_rows(self) -> int: ...
     def start(
@@ -667,10 +657,7 @@ class SplitSearch:
     def start(
         self,
         sums: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        format: HistogramFormat,
-        rules: SplitRules,
-        max_depth: int,
-        key: int,
+        settings: TreeSettings,
         allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
     ) -> SplitBatch:
         """Begin a tree whose root has these sums."""
@@ -680,10 +667,7 @@ class SplitSearch:
         self,
         partition: RowPartition,
         gradients: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
-        format: HistogramFormat,
-        rules: SplitRules,
-        max_depth: int,
-        key: int,
+        settings: TreeSettings,
         allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
         sample: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
     ) -> float:
@@ -693,7 +677,7 @@ class SplitSearch:
 
     def begin(
         self,
-        nodes: Sequence[int],
+        nodes: list[int],
         search: bool,
         allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order="C", device="cpu", writable=False)] | None = None,
     ) -> SplitBatch:
@@ -740,7 +724,7 @@ class SplitSearch:
     def advance(
         self,
         partition: RowPartition,
-        nodes: Sequence[int],
+        nodes: list[int],
         search: bool,
         allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order="C", device="cpu", writable=False)] | None = None,
     ) -> tuple[int, list[float]]:
@@ -772,7 +756,7 @@ class SplitSearch:
     def limit(self, node: int, lower: float, upper: float) -> None:
         """Set the bounds of a node's value."""
 
-    def split_features(self, nodes: Sequence[int]) -> list[int]:
+    def split_features(self, nodes: list[int]) -> list[int]:
         """The features of nodes' best splits."""
 
 class SortedTree:
@@ -780,8 +764,8 @@ class SortedTree:
 
     def __init__(
         self,
-        columns: Sequence[Annotated[NDArray[numpy.uint32], dict(shape=(None, None), order="C", device="cpu", writable=False)]],
-        n_values: Sequence[int],
+        columns: list[Annotated[NDArray[numpy.uint32], dict(shape=(None, None), order="C", device="cpu", writable=False)]],
+        n_values: list[int],
         n_threads: int,
         proposal: int = 0,
         n_quantiles: int = 1,
@@ -792,10 +776,7 @@ class SortedTree:
     def start(
         self,
         gradients: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
-        format: HistogramFormat,
-        rules: SplitRules,
-        max_depth: int,
-        key: int,
+        settings: TreeSettings,
         allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
         sample: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
     ) -> float:
@@ -803,7 +784,7 @@ class SortedTree:
 
     def advance(
         self,
-        nodes: Sequence[int],
+        nodes: list[int],
         search: bool,
         allowed: Annotated[NDArray[numpy.uint8], dict(shape=(None, None), order="C", device="cpu", writable=False)] | None = None,
     ) -> tuple[int, list[float]]:
@@ -847,7 +828,7 @@ class SortedTree:
     def limit(self, node: int, lower: float, upper: float) -> None:
         """Set the bounds of a node's value."""
 
-    def split_features(self, nodes: Sequence[int]) -> list[int]:
+    def split_features(self, nodes: list[int]) -> list[int]:
         """The features of nodes' best splits."""
 
 class TreeArrays:
@@ -893,23 +874,12 @@ class LeafArrays:
     ) -> None: ...
 
 def add_tree(
-    *,
+    page: Page,
     tree: TreeArrays,
     leaves: LeafArrays,
+    kinds: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)] | None,
     raw: Annotated[NDArray[numpy.float64], dict(device="cpu")],
     n_threads: int,
-    page: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    n_rows: int,
-    width: int,
-    stride: int,
-    missing_bin: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    columns: ColumnLayout | None = None,
-    lists: tuple[
-        Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-        Annotated[NDArray[numpy.uint32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    ]
-    | None = None,
-    kinds: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,
 ) -> None:
     """Add the leaf values of one tree to the raw scores of a page's rows."""
 
@@ -936,7 +906,7 @@ class Scorer:
 
     def add_sparse(
         self,
-        rows: Lines,
+        rows: SparseMatrix,
         first: int,
         last: int,
         out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
@@ -966,7 +936,7 @@ class Explainer:
         player: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
         n_players: int,
     ) -> None: ...
-    def add_against(
+    def add_interventional(
         self,
         x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
         background: Annotated[
@@ -991,7 +961,7 @@ class Explainer:
     ) -> None:
         """Add the SHAP values of the trees [first, last) to `out`."""
 
-    def add_pairs(
+    def add_interactions(
         self,
         x: Annotated[NDArray[numpy.bool_ | numpy.integer | numpy.floating], dict(shape=(None, None), device="cpu", writable=False)],
         first: int,
@@ -1064,22 +1034,41 @@ def add_linear_leaves(
 def hash_bytes(data: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)]) -> int:
     """A 64-bit hash."""
 
-def find_fault(
-    *,
-    begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    threshold: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    bin: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    left: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    right: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    missing_left: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    count: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    kinds: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    cuts_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
-    n_sets: int,
-) -> str | None:
-    """The first fault of a model file's nodes; None if they are sound."""
+class StoredNodes:
+    """
+    Nodes of a model file, not yet checked. The arrays must not change afterwards.
+    """
+
+    def __init__(
+        self,
+        *,
+        begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        feature: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        threshold: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        bin: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        left: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        right: Annotated[NDArray[numpy.int32], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        missing_left: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        gain: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        count: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    ) -> None: ...
+    def find_fault(
+        self,
+        kinds: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        cuts_begin: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+        n_sets: int,
+    ) -> str | None:
+        """The first fault of the nodes; None if they are sound."""
+
+def apply_function(name: str, x: Annotated[NDArray[numpy.float64], dict(order="C", device="cpu")], n_threads: int = 1) -> None:
+    """Replace numbers by their values of an elementary function."""
+
+DEFAULT_FLOAT_MODE: int
+
+def set_float_mode(mode: int) -> int:
+    """
+    Set how this thread rounds and treats subnormal numbers (MXCSR or FPCR). Returns the mode before.
+    """
 
 name: str
 """The module that was chosen: avx2 or baseline."""

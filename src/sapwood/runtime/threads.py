@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
+
+from sapwood.runtime.cgroups import cgroup_cpus
 
 
 def available_cpus() -> int:
-    """Return the number of CPUs that this process may use: its CPU affinity, limited by the quota of its control group."""
+    """Return the number of CPUs that this process may use: its CPU affinity, limited by the quotas of its control groups."""
     try:
         n_cpus = len(os.sched_getaffinity(0))
     except AttributeError:  # not available on this system
         n_cpus = os.cpu_count() or 1
-    return max(1, min(n_cpus, _cgroup_cpus() or n_cpus))
-
-
-def _cgroup_cpus() -> int | None:
-    """Return the CPU quota of the control group, rounded up; None if there is none."""
-    try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
-    except (OSError, ValueError):
-        return None
-    return None if quota == "max" else max(1, -(-int(quota) // int(period)))
+    return max(1, min(n_cpus, cgroup_cpus() or n_cpus))
 
 
 def resolve_threads(n_jobs: int | None) -> int:

@@ -133,7 +133,8 @@ class _Weighted(RowSampler):
     weights_rows: ClassVar[bool] = True
 
     def _draw(self, gradients: FixedGradients, sampling: int, a: float, b: float, key: int, execution: Execution) -> np.ndarray | None:
-        rows, sums = kernels.sample_records(gradients.data, sampling, a, b, key, n_threads=execution.n_threads, first_row=self.first_row)
+        native = kernels.RowSampling(sampling, a, b, key)
+        rows, sums = kernels.sample_gradients(gradients.data, native, first_row=self.first_row, n_threads=execution.n_threads)
         size, gradient, hessian = execution.totals(sums)
         gradients.sums = size, gradient, hessian
         return _at_least_one(rows, self.first_row == 0 and gradients.n_rows > 0, execution)

@@ -188,11 +188,11 @@ class SharedTrees(TreePerOutput):
         weights /= np.sqrt((weights**2).sum()) or 1.0
         of_gradients, of_hessians = (weights / [s.gradient for s in scales], weights**2 / [s.hessian or 1.0 for s in scales])
         planes, hessian = [gradients.data for gradients in outputs], None if constant else self.hessian
-        most = kernels.project_records(planes, of_gradients, of_hessians, self.gradient, hessian, fitter.execution.n_threads)
+        most = kernels.project_gradients(planes, of_gradients, of_hessians, self.gradient, hessian, fitter.execution.n_threads)
         most = fitter.execution.max(np.array(most)).tolist()
         scale = GradientScale.covering(most[0], most[1], constant_hessian=constant, headroom=fitter.sampler.headroom)
         data = self.memory[: len(self.gradient) * scale.bytes_per_row]
-        sums = kernels.array_records(self.gradient, hessian, scale.destination(data), fitter.execution.n_threads)
+        sums = kernels.fix_gradients(self.gradient, hessian, scale.destination(data), fitter.execution.n_threads)
         return FixedGradients.of(data, scale, sums, fitter.execution)
 
     def _steps(self, outputs: list[FixedGradients], raw: np.ndarray, rules: Rules) -> np.ndarray:

@@ -55,9 +55,9 @@ class GradientScale:
         """Bytes of the gradient and hessian of a row."""
         return 4 if self.constant_hessian else 8
 
-    def destination(self, data: np.ndarray) -> kernels.RecordTarget:
+    def destination(self, data: np.ndarray) -> kernels.GradientTarget:
         """Return the destination of kernels that write fixed-point gradients to `data`."""
-        return kernels.RecordTarget(self.gradient, self.hessian, data)
+        return kernels.GradientTarget(self.gradient, self.hessian, data)
 
 
 @dataclass

@@ -53,8 +53,8 @@ def grow_tree(
     """
     frontier, features, form = config.frontier(config.max_leaves), config.features.tree(key), gradients.histogram_format()
     histograms = kernels.HistogramFormat(form.mode, form.count_bits, form.gradient_shift, form.hessian_shift)
-    rules, max_depth = config.rules.for_tree(form), config.max_depth or 0
-    gain = grower.start(TreeInput(gradients.data, histograms, rules, max_depth, key, features.of_root(), sample))
+    settings = kernels.TreeSettings(histograms, config.rules.for_tree(form), config.max_depth or 0, key)
+    gain = grower.start(TreeInput(gradients.data, settings, features.of_root(), sample))
     frontier.add(0, [gain])
     if config.forced is not None:
         config.forced.grow(grower, frontier, features)

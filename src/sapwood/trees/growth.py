@@ -27,19 +27,13 @@ class TreeInput:
     Attributes
     ----------
     gradients : fixed-point gradients of the rows of this partition: see `FixedGradients.data`
-    format : number format of the histograms
-    rules : limits of splits, in the units of the histograms
-    max_depth : maximum depth; 0 for no limit
-    key : key of the random numbers of the tree
+    settings : number format of the histograms; limits of splits, in their units; maximum depth, 0 for no limit; key of the random numbers
     allowed : (n_features,) uint8: features that the root may split on; None for all
     sample : rows of this partition to grow on, ascending int64; None for all
     """
 
     gradients: np.ndarray
-    format: kernels.HistogramFormat
-    rules: kernels.SplitRules
-    max_depth: int
-    key: int
+    settings: kernels.TreeSettings
     allowed: np.ndarray | None = None
     sample: np.ndarray | None = None
 
@@ -92,16 +86,7 @@ class LocalGrower(NodeAccess):
         self.search, self.partition = search, partition
 
     def start(self, tree: TreeInput) -> float:
-        return self.search.start(
-            self.partition,
-            tree.gradients,
-            tree.format,
-            tree.rules,
-            max_depth=tree.max_depth,
-            key=tree.key,
-            allowed=tree.allowed,
-            sample=tree.sample,
-        )
+        return self.search.start(self.partition, tree.gradients, tree.settings, tree.allowed, tree.sample)
 
     def advance(self, nodes: list[int], search: bool, allowed: np.ndarray | None = None) -> Gains:
         return self.search.advance(self.partition, nodes, search, allowed)
@@ -126,8 +111,8 @@ class SummedGrower(NodeAccess):
 
     def start(self, tree: TreeInput) -> float:
         ids = None if tree.sample is None else tree.sample + self.first_row
-        sums = self.execution.sum(self.partition.start(tree.gradients, tree.format, tree.key, ids))
-        return self._best(self.search.start(sums, tree.format, tree.rules, tree.max_depth, tree.key, tree.allowed))[1][0]
+        sums = self.execution.sum(self.partition.start(tree.gradients, tree.settings.format, tree.settings.key, ids))
+        return self._best(self.search.start(sums, tree.settings, tree.allowed))[1][0]
 
     def advance(self, nodes: list[int], search: bool, allowed: np.ndarray | None = None) -> Gains:
         return self._best(self.search.begin(nodes, search, allowed))
@@ -156,7 +141,7 @@ class SortedGrower(NodeAccess):
         self.advance, self.search_again, self.force, self.leaf_sums = search.advance, search.search_again, search.force, search.leaf_sums
 
     def start(self, tree: TreeInput) -> float:
-        return self.search.start(tree.gradients, tree.format, tree.rules, tree.max_depth, tree.key, tree.allowed, tree.sample)
+        return self.search.start(tree.gradients, tree.settings, tree.allowed, tree.sample)
 
 
 def make_grower(rows: Pages | SortedRows, first_row: int, execution: Execution) -> Grower:

@@ -1,0 +1,91 @@
+"""Flush-to-zero flags and rounding of the calling thread: neither kernels nor fits see them, and both leave them as they were."""
+
+import json
+import platform
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from sapwood.runtime import kernels
+from sapwood.runtime.float_mode import default_float_mode
+
+DEFAULT = kernels.DEFAULT_FLOAT_MODE
+if platform.machine() in ("x86_64", "AMD64"):
+    MODES = {"flush to zero": DEFAULT | 0x8040, "up": DEFAULT | 0x4000, "down": DEFAULT | 0x2000, "toward zero": DEFAULT | 0x6000}
+else:
+    MODES = {"flush to zero": 1 << 24, "up": 1 << 22, "down": 2 << 22, "toward zero": 3 << 22}
+
+modes = pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
+
+
+@pytest.fixture
+def restored():
+    before = kernels.set_float_mode(DEFAULT)
+    yield
+    kernels.set_float_mode(before)
+
+
+@modes
+def test_the_mode_is_restored(restored, mode):
+    kernels.set_float_mode(mode)
+    with default_float_mode():
+        assert kernels.set_float_mode(DEFAULT) == DEFAULT
+    kernels.exact_sum(np.arange(3.0))
+    assert kernels.set_float_mode(DEFAULT) == mode
+
+
+@modes
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_kernels_do_not_see_the_mode(restored, mode, n_threads):
+    x = np.concatenate([np.random.default_rng(0).normal(size=40_000), np.random.default_rng(1).normal(size=40_000) * 1e-310])
+
+    def compute():
+        rows, gradients = kernels.LossRows(x, x[::-1].copy(), None), np.empty((2, len(x)))
+        kernels.loss_gradients(kernels.Loss(4), rows, *gradients, n_threads)
+        return gradients.tobytes() + np.concatenate(kernels.find_cuts(x[:, None], None, None, 255, n_threads)).tobytes()
+
+    expected = compute()
+    kernels.set_float_mode(mode)
+    found = compute()
+    kernels.set_float_mode(DEFAULT)
+    assert found == expected
+
+
+# The threads of the pool are started while the mode is set: a thread inherits it.
+FIT = """
+import json, sys
+import joblib
+import numpy as np
+from sapwood import BoostingClassifier, BoostingRegressor
+from sapwood.runtime import kernels
+rng = np.random.default_rng(0)
+X = rng.normal(size=(20_000, 5)) * [1, 1, 1e-310, 1, 1e-5]
+times = np.exp(X[:, 0] + rng.normal(size=len(X)))
+mode, models = int(sys.argv[1]), []
+cases = (
+    (BoostingClassifier(), X[:, 0] + X[:, 1] > rng.normal(size=len(X))),
+    (BoostingClassifier(loss="focal"), np.digitize(X[:, 0], [-0.5, 0.5])),
+    (BoostingRegressor(loss="aft"), np.column_stack([times, times * (1 + (X[:, 3] > 0))])),
+)
+for n_jobs in (2, 1):
+    for estimator, y in cases:
+        before = kernels.set_float_mode(mode)
+        estimator.set_params(max_iter=3, n_jobs=n_jobs).fit(X, y)
+        raw = estimator.model_.predict(X, raw=True, n_jobs=n_jobs)
+        kernels.set_float_mode(before)
+        models.append([joblib.hash(estimator.model_.to_bytes()), joblib.hash(raw)])
+print(json.dumps(models))
+"""
+
+
+def test_a_fit_gives_the_same_bytes_in_every_mode():
+    def models(mode):
+        done = subprocess.run([sys.executable, "-c", FIT, str(mode)], capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
+
+    expected = models(DEFAULT)
+    assert expected[:3] == expected[3:]
+    for mode in MODES.values():
+        assert models(mode) == expected
