@@ -401,7 +401,8 @@ void Scorer::bin_block(const SparseMatrix& rows, int64_t at, int n, uint8_t* blo
 
 // Adds trees to the sums of a block of n rows, as `add_leaves` does.
 template <class Evaluate>
-void Scorer::add_block(int64_t first, int64_t last, const uint8_t* block, const double* inputs, int n, Evaluate&& evaluate, double* sums) const {
+void Scorer::add_block(int64_t first, int64_t last, const uint8_t* block, const double* inputs, int n, Evaluate&& evaluate,
+                       double* sums) const {
   // Sums stay in registers while several trees are added, each row's in their order.
   const int most = n_values_ == 1 && n_outputs_ == 1 && slopes_.empty() ? kTreesAtOnce : 1;
   alignas(32) uint8_t leaves[kTreesAtOnce][kRows];

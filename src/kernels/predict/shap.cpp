@@ -267,9 +267,9 @@ std::vector<SlopePath> slopes_by_player(const Scorer& scorer, int64_t tree, cons
     next.on_path = next.slot < path.players.size();
     if (!next.on_path) {
       next.path.players.push_back(own);
-      next.path.shares.push_back(0.0);
+      next.path.fractions.push_back(0.0);
     }
-    next.path.shares[next.slot] = 0.0;
+    next.path.fractions[next.slot] = 0.0;
     out.push_back(std::move(next));
   }
   return out;

@@ -8,8 +8,8 @@
 // over all sets of known features is a weighted sum of P's coefficients, and to leave a feature out is to divide P by its factor.
 //
 // A linear leaf adds a game for each player that it has slopes of: the probability to reach the leaf times the player's part, which is zero
-// while the player is not known (the mean of the training rows), so that the player's fraction is zero. Against a background there is a second
-// one: the background row's part, while the player is not known.
+// while the player is not known (the mean of the training rows), so that the player's fraction is zero. Against a background there is a
+// second one: the background row's part, while the player is not known.
 #pragma once
 #include <cstdint>
 #include <vector>
