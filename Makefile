@@ -118,7 +118,7 @@ build/modules: FORCE
 	@touch $@
 
 # An environment of its own that borrows .venv's packages, but not its editable install.
-build/%/installed: .venv/dev $(wildcard src/sapwood/*.py src/sapwood/*/*.py src/sapwood/*/*/*.py)
+build/asan/installed build/tsan/installed: build/%/installed: .venv/dev $(wildcard src/sapwood/*.py src/sapwood/*/*.py src/sapwood/*/*/*.py)
 	@test -x build/$*/bin/python || $(PYTHON) -m venv build/$*
 	@$(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))" \
 		> "$$(build/$*/bin/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/borrowed.pth"

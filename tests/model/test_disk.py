@@ -150,6 +150,8 @@ class TestTemporaryFiles:
         other = path.parent / f"{disk.PREFIX}0{disk.SUFFIX}"
         with open(other, "xb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
+            file.write(b"part")
+            file.flush()
             disk.write(path, NEW)
             assert other.exists()
         disk.write(path, NEW)

@@ -22,6 +22,7 @@ from sapwood.trees.features import FeaturePolicy
 from sapwood.trees.frontier import LeafWise
 from sapwood.trees.grower import TreeConfig
 from sapwood.trees.leaf_assignment import LeafAssignment
+from sapwood.trees.leaf_fit import LeafFit
 from sapwood.trees.leaf_models import ConstantLeaves
 from sapwood.trees.rules import Limits, Rules
 from sapwood.trees.tree import Tree
@@ -61,7 +62,7 @@ class Data:
         return leaves
 
     def fit(self, rows, execution, kind=TreeFitter, sampler=None, **more):
-        given = rows, rows.weight, rows.loss, sampler or RowSampler(), Mode(), None, self.leaves(rows), Step(), 7, execution
+        given = rows, rows.weight, rows.loss, sampler or RowSampler(), Mode(), None, self.leaves(rows), Step(), LeafFit(), 7, execution
         return kind(*given, **more)
 
 

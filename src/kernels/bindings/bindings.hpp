@@ -58,7 +58,6 @@ inline void require(bool ok, const char* what, std::source_location where = std:
   if (!ok && !is_removed(where)) throw std::invalid_argument(what);
 }
 #else
-#include "core/interrupt.hpp"
 inline void require(bool ok, const char* what) {
   if (!ok) throw std::invalid_argument(what);
 }

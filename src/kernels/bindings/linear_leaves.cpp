@@ -177,7 +177,7 @@ void add_linear_leaves(const OwnedPage& page, Bytes leaves, int leaf_size, const
 }  // namespace
 
 void bind_linear_leaves(nb::module_& m) {
-  const auto release = nb::call_guard<nb::gil_scoped_release>();
+  const auto release = nb::call_guard<Released>();
   m.attr("MAX_LEVEL") = kMaxLevel;
   m.def("slope_means", &slope_means, nb::kw_only(), "page"_a, "records"_a, "leaves"_a, "leaf_size"_a, "features"_a, "levels"_a, "slots"_a,
         "sums"_a, "most"_a, "n_threads"_a, "rows"_a = nb::none(), release,

@@ -49,7 +49,7 @@ struct Region {
   // No exception leaves it: the first is kept for the caller, and no further task is claimed.
   void work(int participant) noexcept {
     try {
-      Tasks tasks(next, n_ranges, participant, n_tasks);
+      Tasks tasks(next, n_ranges, participant, n_tasks, &failed);
       body(context, participant, tasks);
     } catch (...) {
       if (!failed.exchange(true, std::memory_order_relaxed)) error = std::current_exception();

@@ -21,13 +21,17 @@ struct alignas(64) Next {
   std::atomic<int64_t> task{0};
 };
 
+// Thrown in a worker's task when another participant has failed.
+struct RegionFailed {};
+
 // The tasks that a participant of a region can claim.
+//   failed  whether a participant of the region has failed; null where there is one participant only
 class Tasks {
  public:
-  Tasks(Next* next, int n_ranges, int own, int64_t n_tasks)
-      : next_(next), n_ranges_(n_ranges), range_(own), is_caller_(own == 0), n_tasks_(n_tasks) {}
+  Tasks(Next* next, int n_ranges, int own, int64_t n_tasks, const std::atomic<bool>* failed = nullptr)
+      : next_(next), n_ranges_(n_ranges), range_(own), is_caller_(own == 0), n_tasks_(n_tasks), failed_(failed) {}
 
-  // The next unclaimed task, or -1 when there is none left. Throws in the caller's thread if the kernel is interrupted.
+  // The next unclaimed task, or -1 when there is none left. Throws if the kernel is interrupted.
   int64_t claim() {
     poll();
     for (; n_done_ < n_ranges_; ++n_done_, range_ = range_ + 1 < n_ranges_ ? range_ + 1 : 0) {
@@ -37,9 +41,10 @@ class Tasks {
     return -1;
   }
 
-  // Throws in the caller's thread if the kernel is interrupted. For tasks that take long.
+  // Throws if the kernel is interrupted or a participant has failed. For tasks that take long.
   void poll() const {
     if (is_caller_) poll_interrupt();
+    if (failed_ && failed_->load(std::memory_order_relaxed)) throw RegionFailed();
   }
 
   static int64_t begin(int range, int n_ranges, int64_t n_tasks) { return n_tasks * range / n_ranges; }
@@ -50,6 +55,7 @@ class Tasks {
   bool is_caller_;
   int n_done_ = 0;  // ranges found empty
   int64_t n_tasks_;
+  const std::atomic<bool>* failed_;
 };
 
 using Body = void (*)(void* context, int participant, Tasks& tasks);

@@ -35,7 +35,7 @@ from sapwood.params.presets import ResolvedParams
 from sapwood.params.signatures import CommonParameters, FitArguments
 from sapwood.params.table import Parameter, changed, constraints
 from sapwood.runtime.execution import Execution, local_execution, prediction_execution
-from sapwood.runtime.float_mode import default_float_mode
+from sapwood.runtime.float_mode import DefaultFloatMode
 from sapwood.training.warm_start import WarmStart
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
     def _train(self, method: str, arguments: FitArguments, execution: Execution | None = None) -> Self:
         """Fit a copy and take over its attributes at the end: a fit that fails or is interrupted does not change the estimator."""
         fresh = copy.copy(self)
-        with default_float_mode():
+        with DefaultFloatMode():
             fresh._store(fresh._fit(FitCall.of(arguments), self._warm_start(method, arguments), execution))
         self.__dict__ = fresh.__dict__
         return self

@@ -17,6 +17,7 @@ from sapwood.losses import BINARY, MULTICLASS, SOFT_LABELS, Loss
 from sapwood.losses.multilabel import MultiLabelLoss
 from sapwood.losses.registry import find_loss
 from sapwood.runtime.execution import Execution
+from sapwood.runtime.float_mode import DefaultFloatMode
 
 MANY_ROWS = 20  # with more rows, nearly as many classes as rows are probably a mistake
 SUM_TOLERANCE = 1e-6  # tolerance of the sum of the probabilities of a row
@@ -172,7 +173,8 @@ class ClassLabels(Targets):
             return linked
         probabilities = np.empty((len(linked), 2))
         probabilities[:, 1] = linked[:, 0]
-        np.subtract(1.0, probabilities[:, 1], out=probabilities[:, 0])
+        with DefaultFloatMode():
+            np.subtract(1.0, probabilities[:, 1], out=probabilities[:, 0])
         return probabilities
 
     def row_weights(self, class_weight: Any, encoded: np.ndarray) -> np.ndarray:

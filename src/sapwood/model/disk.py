@@ -7,6 +7,7 @@ import fcntl
 import os
 import secrets
 import stat
+import time
 from contextlib import suppress
 
 import numpy as np
@@ -18,6 +19,7 @@ Path = str | os.PathLike[str]
 AT_ONCE = 1 << 24  # bytes per system call
 PREFIX, SUFFIX = ".sapwood-", ".part"  # of the names of temporary files
 ATTEMPTS = 3
+FRESH = 60.0  # seconds for which an empty temporary file is not stale
 BLOCK = 512  # bytes, the unit of `st_blocks`
 SMALL, HOLES = 1 << 28, 1000  # bytes that may be holes; how many times its stored bytes a larger file may have
 
@@ -54,7 +56,7 @@ def _replace(target: str, folder: str, data: bytes | bytearray, old: os.stat_res
                 os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
             _write_all(file.fileno(), data)
             os.fsync(file.fileno())
-        return _rename(beside, target, folder)
+            return _rename(beside, target, folder)  # while it is locked: an unlocked file is stale
     finally:
         with suppress(FileNotFoundError):  # the usual case: it has the name of the target now
             os.unlink(beside)
@@ -80,12 +82,14 @@ def _lock(file: int) -> bool:
 
 
 def _remove_stale(folder: str) -> None:
-    """Remove temporary files that no process writes any more: those that are not locked."""
+    """Remove temporary files that no process writes any more: those that are not locked. An empty one may be about to be locked."""
     with os.scandir(folder) as entries:
         names = [entry.path for entry in entries if entry.name.startswith(PREFIX) and entry.name.endswith(SUFFIX)]
     for name in names:
         with suppress(OSError), open(name, "rb", buffering=0, opener=_open_existing) as file:
-            if stat.S_ISREG(os.fstat(file.fileno()).st_mode) and _lock(file.fileno()):
+            about = os.fstat(file.fileno())
+            fresh = about.st_size == 0 and time.time() - about.st_mtime < FRESH
+            if stat.S_ISREG(about.st_mode) and not fresh and _lock(file.fileno()):
                 os.unlink(name)
 
 

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
 
 from sapwood.runtime import kernels
 
 
-@contextmanager
-def default_float_mode() -> Iterator[None]:
-    """Round to nearest and keep subnormal numbers, whatever other code set for this thread; restore that afterwards.
+class DefaultFloatMode:
+    """Context in which this thread rounds to nearest and keeps subnormal numbers, whatever other code has set. That is restored afterwards.
 
-    Kernels do so themselves. A fit does so for its NumPy code, too.
+    Kernels do so themselves; NumPy code of fits and predictions runs in this context.
     """
-    before = kernels.set_float_mode(kernels.DEFAULT_FLOAT_MODE)
-    try:
-        yield
-    finally:
-        kernels.set_float_mode(before)
+
+    __slots__ = ("before",)
+
+    def __enter__(self) -> None:
+        self.before = kernels.set_float_mode(kernels.DEFAULT_FLOAT_MODE)
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        kernels.set_float_mode(self.before)

@@ -61,7 +61,7 @@ class CalibratedClassifier(ClassifierMixin, SavedWrapper, MetaEstimatorMixin, Ba
         "estimator": [HasMethods(["fit", "predict_proba"]), HasMethods(["fit", "decision_function"]), None],
         "method": [StrOptions(set(CALIBRATORS))],
         "calibration_size": [Interval(RealNotInt, 0, 1, closed="neither"), Interval(Integral, 1, None, closed="left")],
-        "cv": [HasMethods(["split"]), "cv_object"],
+        "cv": ["cv_object"],
         "random_state": ["random_state"],
     }
     classes_: np.ndarray

@@ -52,7 +52,7 @@ class BaseConformal(SavedWrapper, MetaEstimatorMixin, BaseEstimator):
         "method": [StrOptions({"split", "cv+"})],
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
         "calibration_size": [Interval(RealNotInt, 0, 1, closed="neither"), Interval(Integral, 1, None, closed="left")],
-        "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split"]), "cv_object"],
+        "cv": ["cv_object"],
         "random_state": ["random_state"],
     }
     folds_: list[Fold]
