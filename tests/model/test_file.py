@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import load, save
 
-from sapwood import BoostingClassifier, Model, ModelFormatError
+from sapwood import BoostingClassifier, BoostingRegressor, Model, ModelFormatError
 from sapwood.data.tables import ArrayTable
 from sapwood.model.file import ARRAYS, SCHEMA, checksum, pack, unpack
 from sapwood.runtime import kernels
@@ -313,3 +313,18 @@ class TestHash:
             for at in rng.choice(200, 2, replace=False):
                 changed[at] ^= np.uint64(1) << np.uint64(rng.choice([63, 62, 52, 31, 0, rng.integers(64)]))
             assert kernels.hash_bytes(changed.view(np.uint8)) != before
+
+
+def test_sets_of_levels_are_numbered_through_all_trees():
+    """A node that names the set of another one, or one that is not there."""
+    rng = np.random.default_rng(0)
+    x = np.column_stack([rng.integers(0, 8, 200), rng.normal(size=200)])
+    fitted = BoostingRegressor(max_iter=3, categorical_features=[0], min_samples_leaf=3).fit(x, np.sin(x[:, 0]) + 0.1 * x[:, 1])
+    arrays, document = unpack(fitted.model_.to_bytes())
+    by_set = np.flatnonzero((arrays["feature"] >= 0) & (arrays["kinds"][arrays["feature"]] > 0))
+    assert len(by_set) == len(arrays["sets"]) > 1
+    for wrong in (1, len(by_set), 10**6):
+        bins = arrays["bin"].copy()
+        bins[by_set[0]] = wrong
+        with pytest.raises(ModelFormatError, match="a set of levels is missing, or one too many"):
+            pack({**arrays, "bin": bins}, document)
