@@ -19,6 +19,7 @@ class TimeLimit(Callback):
     reached : whether training was stopped
     """
 
+    clock: Callable[[], float]
     seconds: float
     reached: bool
 

@@ -55,6 +55,7 @@ class Numbers(Targets):
     loss : loss of all columns
     """
 
+    n_columns: int
     column_loss: Loss
     loss: Loss
 

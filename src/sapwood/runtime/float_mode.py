@@ -14,6 +14,7 @@ class DefaultFloatMode:
     """
 
     __slots__ = ("before",)
+    before: int
 
     def __enter__(self) -> None:
         self.before = kernels.set_float_mode(kernels.DEFAULT_FLOAT_MODE)

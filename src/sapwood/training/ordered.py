@@ -9,8 +9,9 @@ from functools import partial
 import numpy as np
 
 from sapwood.data.row_range import RowRange
-from sapwood.losses import LeafRows
+from sapwood.losses import LeafRows, Loss
 from sapwood.runtime import kernels
+from sapwood.runtime.execution import Execution
 from sapwood.training.modes import MASK, Mode, TrainingState
 from sapwood.trees.gradients import FixedGradients
 from sapwood.trees.grower import TreeConfig
@@ -35,6 +36,8 @@ class Prefix:
     size : number of rows of all partitions in the prefix
     """
 
+    execution: Execution
+    loss: Loss
     size: int
     rows: np.ndarray
     n_seen: int
@@ -100,6 +103,8 @@ class Ordered(Mode):
     n_rounds_before : rounds of the model that `partial_fit` continues. They were fitted to other rows; every prefix starts from them
     """
 
+    n_permutations: int
+    n_rounds_before: int
     unseen: np.ndarray
 
     def __init__(self, n_permutations: int, n_rounds_before: int = 0) -> None:

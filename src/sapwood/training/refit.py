@@ -77,6 +77,7 @@ class RefitTrees(TreePerOutput):
 class Replay(TreePerOutput):
     """Trees of a model, refitted to other rows; then new trees, grown on these rows."""
 
+    n_old: int
     old: RefitTrees
     new: TreePerOutput
     shared: int

@@ -6,6 +6,7 @@ integer sums, which are exact: trees are the same for any number of partitions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -73,6 +74,13 @@ class Grower(Protocol):
 class NodeAccess:
     """Methods of a Grower that need no rows, taken from the native search."""
 
+    constrain: Callable[..., None]
+    limit: Callable[..., None]
+    split_features: Callable[..., list[int]]
+    nodes: Callable[[], kernels.NodeColumns]
+    grown: Callable[..., kernels.GrownTree]
+    sets: Callable[[], np.ndarray]
+
     def __init__(self, search: kernels.SplitSearch | kernels.SortedTree) -> None:
         self.constrain, self.limit, self.split_features = search.constrain, search.limit, search.split_features
         self.nodes, self.grown, self.sets = search.nodes, search.grown, search.sets
@@ -80,6 +88,9 @@ class NodeAccess:
 
 class LocalGrower(NodeAccess):
     """Grower on one partition with all rows. Every step is one native call."""
+
+    search: kernels.SplitSearch
+    partition: kernels.RowPartition
 
     def __init__(self, search: kernels.SplitSearch, partition: kernels.RowPartition) -> None:
         super().__init__(search)
@@ -103,6 +114,11 @@ class LocalGrower(NodeAccess):
 
 class SummedGrower(NodeAccess):
     """Grower on one of several partitions. Every step sums integers over all partitions."""
+
+    search: kernels.SplitSearch
+    partition: kernels.RowPartition
+    execution: Execution
+    first_row: int
 
     def __init__(self, search: kernels.SplitSearch, partition: kernels.RowPartition, execution: Execution, first_row: int = 0) -> None:
         super().__init__(search)
@@ -134,6 +150,11 @@ class SummedGrower(NodeAccess):
 
 class SortedGrower(NodeAccess):
     """Grower on sorted columns, without histograms."""
+
+    advance: Callable[..., Gains]
+    search_again: Callable[..., float]
+    force: Callable[..., bool]
+    leaf_sums: Callable[..., np.ndarray]
 
     def __init__(self, search: kernels.SortedTree) -> None:
         super().__init__(search)

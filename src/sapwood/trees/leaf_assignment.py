@@ -24,6 +24,12 @@ class LeafAssignment:
     pages : binned rows; None if leaves are constant
     """
 
+    n_rows: int
+    pages: Pages | None
+    nodes: np.ndarray
+    count: np.ndarray
+    limits: Limits
+    size: int
     memory: np.ndarray
 
     def __init__(self, n_rows: int, pages: Pages | None = None) -> None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sapwood.data.binning import NUMBER
+from sapwood.data.binning import NUMBER, Binning
 from sapwood.data.pages import Pages
 from sapwood.data.sorted import SortedRows
 from sapwood.runtime import kernels
@@ -86,6 +86,11 @@ class LinearFit(LeafFit):
     l2 : penalty of a slope, in rows: as if so many rows more of the leaf, whose inputs vary as in all training rows, had slope 0
     """
 
+    l2: float
+    by_path: bool
+    execution: Execution
+    binning: Binning
+    gradients: FixedGradients
     leaf_model = LinearLeaves
     needs_histograms = "leaf_model='linear'", "slopes are fitted to bins"
 

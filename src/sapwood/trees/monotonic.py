@@ -40,6 +40,10 @@ class Neighbours(MonotonicBounds):
     of the neighbors of the leaf, whose best splits are searched again.
     """
 
+    low: np.ndarray
+    high: np.ndarray
+    missing: np.ndarray
+
     def __init__(self, grower: Grower, frontier: Frontier, features: TreeFeatures, monotonic: np.ndarray | None) -> None:
         super().__init__(grower, frontier, features, monotonic)
         assert monotonic is not None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import cast
 
+import numpy as np
+
 from sapwood.trees.leaf_models import LeafModel, LinearLeaves
 
 INPUTS = """
@@ -49,6 +51,10 @@ ADD = """{{
 
 class LinearTables:
     """Slopes and inputs of the leaves of all trees."""
+
+    arrays: dict[str, np.ndarray]
+    n_inputs: int
+    n_slopes: list[int]
 
     def __init__(self, leaves: Sequence[LeafModel]) -> None:
         self.arrays = LinearLeaves.join([cast(LinearLeaves, own) for own in leaves])
