@@ -184,7 +184,7 @@ class TestTemporaryFiles:
         monkeypatch.setattr(os, "replace", removed_first([1, 1]))
         disk.write(path, NEW)
         assert path.read_bytes() == NEW
-        monkeypatch.setattr(os, "replace", removed_first([1] * 9))
+        monkeypatch.setattr(os, "replace", removed_first([1] * disk.ATTEMPTS))
         with pytest.raises(FileNotFoundError, match=r"another program removes the temporary file.*model"):
             disk.write(path, OLD)
         assert path.read_bytes() == NEW and names(path.parent) == [path.name]

@@ -7,7 +7,6 @@ import fcntl
 import os
 import secrets
 import stat
-import time
 from contextlib import suppress
 
 import numpy as np
@@ -18,8 +17,7 @@ from sapwood.runtime.memory import memory_limit
 Path = str | os.PathLike[str]
 AT_ONCE = 1 << 24  # bytes per system call
 PREFIX, SUFFIX = ".sapwood-", ".part"  # of the names of temporary files
-ATTEMPTS = 3
-FRESH = 60.0  # seconds for which an empty temporary file is not stale
+ATTEMPTS = 100  # another writer may take a new file for a stale one before it is locked
 BLOCK = 512  # bytes, the unit of `st_blocks`
 SMALL, HOLES = 1 << 28, 1000  # bytes that may be holes; how many times its stored bytes a larger file may have
 
@@ -82,14 +80,12 @@ def _lock(file: int) -> bool:
 
 
 def _remove_stale(folder: str) -> None:
-    """Remove temporary files that no process writes any more: those that are not locked. An empty one may be about to be locked."""
+    """Remove temporary files that no process writes any more: those that are not locked."""
     with os.scandir(folder) as entries:
         names = [entry.path for entry in entries if entry.name.startswith(PREFIX) and entry.name.endswith(SUFFIX)]
     for name in names:
         with suppress(OSError), open(name, "rb", buffering=0, opener=_open_existing) as file:
-            about = os.fstat(file.fileno())
-            fresh = about.st_size == 0 and time.time() - about.st_mtime < FRESH
-            if stat.S_ISREG(about.st_mode) and not fresh and _lock(file.fileno()):
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode) and _lock(file.fileno()):
                 os.unlink(name)
 
 
