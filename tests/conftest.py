@@ -1,5 +1,6 @@
-"""What all tests share."""
+"""What all tests share. Slow tests run only with `--slow`, as `make hostile` does."""
 
+import pytest
 from hypothesis import settings
 
 # The same examples every time. To look for new ones: pytest --hypothesis-profile=search
@@ -9,4 +10,11 @@ settings.load_profile("sapwood")
 
 
 def pytest_addoption(parser):
-    parser.addoption("--slow", action="store_true", help="run the slow tests of tests/hostile, too")
+    parser.addoption("--slow", action="store_true", help="run the slow tests, too")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--slow"):
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(pytest.mark.skip(reason="slow: run with --slow"))

@@ -239,8 +239,8 @@ def test_pages_leave_no_trace(case, n_pages, monkeypatch, eight_cpus, alone):
     expected = alone(case)
     build, built = Pages.build.__func__, []
 
-    def build_cut(cls, *args):
-        built.append(cut(build(cls, *args), n_pages))
+    def build_cut(cls, *args, **more):
+        built.append(cut(build(cls, *args, **more), n_pages))
         return built[-1]
 
     monkeypatch.setattr(Pages, "build", classmethod(build_cut))

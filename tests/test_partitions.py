@@ -196,7 +196,7 @@ FRAME = pd.DataFrame(X[ORDER], columns=list("abcdef")).assign(
 @partitions
 @pytest.mark.parametrize(
     "parameters",
-    [{}, *({"categorical_encoding": name} for name in ("onehot", "partition", "target", "count")), {"max_combination": 2}],
+    [{}, *({"categorical_encoding": name} for name in ("onehot", "partition", "target", "target_cv", "count")), {"max_combination": 2}],
     ids=lambda parameters: "-".join(map(str, parameters.values())) or "auto",
 )
 @pytest.mark.parametrize("weighted", [False, True])

@@ -2,24 +2,27 @@
 
 Reading order of the source: `estimators` (API) -> `training.boosting` (the round loop) -> `data` (tables to bins), `losses` (gradients),
 `sampling`, `trees` (the growing loop), `model` (prediction, files) -> `kernels` (C++ loops over rows, bins and nodes).
+
+Names are imported when they are first used (PEP 562): the command line prints its help without NumPy and scikit-learn.
 """
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor, merge
-from sapwood.estimators.cross_validation import cv
-from sapwood.loading import load
-from sapwood.losses import Loss
-from sapwood.losses.check import check_loss
-from sapwood.losses.registry import register_loss
-from sapwood.model import Model, ModelFormatError
-from sapwood.params.columns import FeatureSpec
-from sapwood.training.checkpoint import Checkpoint, CheckpointError
 from sapwood.version import __version__
 
 if TYPE_CHECKING:
+    from sapwood.data.streams import scan
+    from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor, merge
+    from sapwood.estimators.cross_validation import cv
     from sapwood.importing import from_lightgbm, from_sklearn, from_xgboost, import_model
+    from sapwood.loading import load
+    from sapwood.losses import Loss
+    from sapwood.losses.check import check_loss
+    from sapwood.losses.registry import register_loss
+    from sapwood.model import Model, ModelFormatError
+    from sapwood.params.columns import FeatureSpec
+    from sapwood.training.checkpoint import Checkpoint, CheckpointError
 
 __all__ = [
     "BoostingClassifier",
@@ -41,16 +44,49 @@ __all__ = [
     "load",
     "merge",
     "register_loss",
+    "scan",
 ]
 
-
-LAZY = ("callbacks", "inspection", "metrics", "plots", "uncertainty")  # packages that are imported when first used
+MODULES = {  # module -> its public names here
+    "data.streams": ("scan",),
+    "estimators": ("BoostingClassifier", "BoostingRanker", "BoostingRegressor", "merge"),
+    "estimators.cross_validation": ("cv",),
+    "importing": ("from_lightgbm", "from_sklearn", "from_xgboost", "import_model"),
+    "loading": ("load",),
+    "losses": ("Loss",),
+    "losses.check": ("check_loss",),
+    "losses.registry": ("register_loss",),
+    "model": ("Model", "ModelFormatError"),
+    "params.columns": ("FeatureSpec",),
+    "training.checkpoint": ("Checkpoint", "CheckpointError"),
+}
+MODULE_OF = {name: module for module, names in MODULES.items() for name in names}
+PACKAGES = (
+    "callbacks",
+    "compat",
+    "datasets",
+    "estimators",
+    "importing",
+    "inspection",
+    "losses",
+    "metrics",
+    "model",
+    "plots",
+    "report",
+    "uncertainty",
+)
 
 
 def __getattr__(name: str) -> Any:
-    """Import packages on first use, and the functions of `sapwood.importing`, which import all of scikit-learn's ensembles."""
-    if name in LAZY:
+    """Import public names and packages on first use."""
+    if name in PACKAGES:
         return importlib.import_module(f"sapwood.{name}")
-    if name in ("from_lightgbm", "from_sklearn", "from_xgboost", "import_model"):
-        return getattr(importlib.import_module("sapwood.importing"), name)
-    raise AttributeError(f"module 'sapwood' has no attribute {name!r}")
+    if name not in MODULE_OF:
+        raise AttributeError(f"module 'sapwood' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"sapwood.{MODULE_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *PACKAGES, *globals()})

@@ -116,23 +116,35 @@ def test_a_schema_as_json(schema):
     assert Schema.from_json(json.loads(json.dumps(schema.to_json())), schema.n_features) == schema
 
 
+@pytest.mark.parametrize("data", [None, {"names": None}, {"names": None, "kinds": [], "absent": [], "sparse_missing": False}])
+def test_an_incomplete_schema_raises(data):
+    with pytest.raises(ValueError, match="the description of the features is incomplete"):
+        Schema.from_json(data, 2)
+
+
 @pytest.mark.parametrize(
-    "broken",
+    ("broken", "message"),
     [
-        None,
-        {"names": None},
-        {"names": ["a"], "kinds": {}},
-        {"names": ["a", "a"], "kinds": {}},
-        {"names": ["a", None], "kinds": {}},
-        {"names": None, "kinds": {"2": {"kind": "bool"}}},
-        {"names": None, "kinds": {"-1": {"kind": "bool"}}},
-        {"names": None, "kinds": {"0": {"kind": "colour"}}},
-        {"names": None, "kinds": {"0": {"kind": "category", "levels": [None]}}},
-        {"names": None, "kinds": {"0": {"kind": "category", "levels": ["a", "a"]}}},
-        {"names": None, "kinds": {"0": {"kind": "category", "levels": "a"}}},
-        {"names": None, "kinds": {"0": {"kind": "datetime", "zone": 3}}},
+        ({"names": ["a"]}, "one for each feature"),
+        ({"names": ["a", "a"]}, "unique"),
+        ({"names": ["a", None]}, "strings or integers"),
+        ({"kinds": {"2": {"kind": "bool"}}}, "'2' is not the number of a feature"),
+        ({"kinds": {"-1": {"kind": "bool"}}}, "'-1' is not the number of a feature"),
+        ({"kinds": {"0": {"kind": "colour"}}}, "unknown kind"),
+        ({"kinds": {"0": "bool"}}, "unknown kind"),
+        ({"kinds": {"0": {"kind": "category", "levels": [None]}}}, "levels must be strings"),
+        ({"kinds": {"0": {"kind": "category", "levels": ["a", "a"]}}}, "invalid kind"),
+        ({"kinds": {"0": {"kind": "category", "levels": ["a"], "ordered": 1}}}, "invalid kind"),
+        ({"kinds": {"0": {"kind": "category", "levels": "a"}}}, "levels must be a list"),
+        ({"kinds": {"0": {"kind": "datetime", "zone": 3}}}, "invalid kind"),
+        ({"kinds": {"0": {"kind": "datetime", "zone": "+99:99"}}}, "invalid kind"),
+        ({"absent": 3}, "levels must be a list"),
+        ({"absent": [None]}, "neither a string nor a float"),
+        ({"absent": [True]}, "neither a string nor a float"),
+        ({"absent": [10**400]}, "neither a string nor a float"),
+        ({"sparse_missing": 0}, "must be true or false"),
     ],
 )
-def test_an_invalid_schema_raises(broken):
-    with pytest.raises(ValueError, match=r"\w"):
-        Schema.from_json(broken, 2)
+def test_an_invalid_schema_raises(broken, message):
+    with pytest.raises(ValueError, match=message):
+        Schema.from_json(Schema(2).to_json() | broken, 2)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from sapwood.data import fingerprint, tables
+from sapwood.data import tables
 from sapwood.data.fingerprint import Fingerprint
 from sapwood.data.frames import frame_table, open_frame
 from sapwood.data.sparse import SparseTable
@@ -35,7 +35,7 @@ def of_frame(frame):
 def test_blocks_leave_no_trace(monkeypatch, block):
     whole = of(X, y=Y)
     monkeypatch.setattr(tables, "ROWS_AT_ONCE", block)
-    monkeypatch.setattr(fingerprint, "COLUMNS_AT_ONCE", 3)
+    monkeypatch.setattr(tables, "HASHED_COLUMNS", 3)
     assert Fingerprint.of(ArrayTable(X, frozenset([77.0])), {"y": Y}) == whole  # a table that is converted block by block
 
 

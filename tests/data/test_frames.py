@@ -137,7 +137,8 @@ def test_every_frame_gives_the_same_bytes_of_model(kind, what):
     else:
         assert fitted.model_.to_bytes() == expected.model_.to_bytes()
         turned = FRAMES[kind](arrow.select([what, "other"]))
-        assert_array_equal(fitted.predict(turned), expected.predict(arrow))
+        predicted = fitted.predict(turned)
+        assert_array_equal(np.concatenate(list(predicted)) if kind == "duckdb" else predicted, expected.predict(arrow))
 
 
 @pytest.mark.parametrize("what", REFUSED)

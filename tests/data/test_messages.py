@@ -9,6 +9,7 @@ from sklearn._loss import HalfBinomialLoss, HalfSquaredError
 from sklearn.metrics import mean_squared_error
 
 from sapwood import BoostingClassifier, BoostingRegressor
+from sapwood.data.columns import ColumnError
 
 N = 60
 X = np.random.default_rng(0).normal(size=(N, 3))
@@ -21,6 +22,32 @@ BOTH = N // 2
 def test_numbers_that_kernels_cannot_count(name, value):
     with pytest.raises(ValueError, match=rf"The '{name}' parameter of BoostingRegressor must be an int in the range \[\d, 2147483647\]"):
         BoostingRegressor(**{name: value}).fit(X, Y)
+
+
+@pytest.mark.parametrize("name", ["learning_rate", "l2_regularization", "min_gain", "max_step", "tol"])
+def test_integers_that_are_too_large_for_a_float(name):
+    with pytest.raises(ValueError, match=rf"The '{name}' parameter of BoostingRegressor must be a float in the range"):
+        BoostingRegressor(**{name: 10**400}).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        [[10**400, 1.0]] * N,
+        np.array([[10**400, 1.0]] * N, dtype=object),
+        pd.DataFrame({0: pd.Series([10**400, None] * BOTH, dtype=object)}),
+        [{0: 10**400}] * N,
+    ],
+    ids=["lists", "array", "frame", "dicts"],
+)
+def test_cells_that_are_too_large_for_a_float(table):
+    with pytest.raises(ColumnError, match="Column 0 has a number that is too large for a float"):
+        BoostingRegressor(max_iter=2).fit(table, Y)
+
+
+def test_a_missing_value_that_is_too_large_for_a_float():
+    with pytest.raises(ValueError, match="missing has an integer that is too large for a float"):
+        BoostingRegressor(missing=[10**400]).fit(X, Y)
 
 
 @pytest.mark.parametrize("name", ["boosting_permutations", "target_permutations"])

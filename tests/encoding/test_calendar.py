@@ -14,8 +14,8 @@ from sapwood import BoostingRegressor, load, merge
 from sapwood.data.columns import ColumnError
 from sapwood.encoding.calendar import PARTS, CalendarPart
 from sapwood.model import Model
+from sapwood.model.conditions import condition
 from sapwood.model.export import ExportError
-from sapwood.plots.tree import question
 
 RNG = np.random.default_rng(0)
 N = 400
@@ -125,9 +125,7 @@ class TestEstimators:
         assert described.columns[1].features == "hour: 24, weekday: 7"
         assert described.columns[0].features == ""
         assert "hour: 24, weekday: 7" in str(described)
-        by_name = {
-            question(model, tree, node, False).partition(" ≤")[0] for tree in model.trees for node in np.flatnonzero(tree.feature >= 0)
-        }
+        by_name = {condition(model, tree, node).partition(" ≤")[0] for tree in model.trees for node in np.flatnonzero(tree.feature >= 0)}
         assert "hour of when" in by_name
 
     def test_automatic_parts_vary_between_rows(self):

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from sapwood.data.binning import NUMBER, ONE_VS_REST, PARTITION
-from sapwood.encoding import ENCODERS, Count, OneHot, Partition, Target
+from sapwood.encoding import ENCODERS, Count, CrossFittedTarget, OneHot, Partition, Target
 from sapwood.encoding.base import CategoryKeys, EncodingTargets
 from sapwood.encoding.lookup import Lookup, combine, key_space
+from sapwood.encoding.target_cv import prior_rows
 
 N = 400
 rng = np.random.default_rng(0)
@@ -89,6 +90,76 @@ class TestTarget:
         order = rng.permutation(N)
         (other,) = Target().fit(column(CODES[order]), EncodingTargets(y[None, order]))
         np.testing.assert_array_equal(one.lookup.values, other.lookup.values)
+
+
+def twin_of_shrunk_means(codes, y, weight, of):
+    """Means of levels among the rows `of`, shrunk by the moments of a random-effects model, level by level."""
+    codes, y, weight = codes[of], y[of], weight[of]
+    mean = np.average(y, weights=weight)
+    levels = {code: (weight[codes == code].sum(), np.average(y[codes == code], weights=weight[codes == code])) for code in set(codes)}
+    total = weight.sum()
+    within = sum(w * (v - levels[c][1]) ** 2 for c, v, w in zip(codes, y, weight, strict=True)) / (total - len(levels))
+    spread = sum(n * (m - mean) ** 2 for n, m in levels.values())
+    between = (spread - (len(levels) - 1) * within) / (total - sum(n**2 for n, _ in levels.values()) / total)
+    if between <= 0:
+        return dict.fromkeys(levels, mean)
+    prior = within / between
+    return {code: (n * m + prior * mean) / (n + prior) for code, (n, m) in levels.items()}
+
+
+class TestCrossFittedTarget:
+    @pytest.mark.parametrize("weight", [None, 1 + WEIGHT])
+    @pytest.mark.parametrize("signal", [0.0, 1.0])
+    def test_equals_twin(self, weight, signal):
+        y = Y + signal * CODES
+        targets = EncodingTargets(y[None], weight, seed=3)
+        (encoded,) = CrossFittedTarget(4).fit(column(), targets)
+        w, fold = np.ones(N) if weight is None else weight, targets.folds(4)
+        for k in range(4):
+            expected = twin_of_shrunk_means(CODES, y, w, fold != k)
+            np.testing.assert_allclose(encoded.training[fold == k], [expected[code] for code in CODES[fold == k]], atol=1e-6)
+        expected = twin_of_shrunk_means(CODES, y, w, np.full(N, True))
+        np.testing.assert_allclose(encoded.lookup.read([np.arange(-1, 9)]), [expected[code] for code in range(-1, 9)], atol=1e-6)
+
+    def test_a_row_does_not_depend_on_the_targets_of_its_fold(self):
+        y = Y + CODES
+        targets = EncodingTargets(y[None])
+        own = targets.folds(5) == 2
+        (before,) = CrossFittedTarget().fit(column(), targets)
+        (after,) = CrossFittedTarget().fit(column(), EncodingTargets(np.where(own, 100 * rng.normal(size=N), y)[None]))
+        np.testing.assert_allclose(before.training[own], after.training[own], rtol=1e-5)  # the unit of the integers changes
+        assert not np.allclose(before.training[~own], after.training[~own], rtol=0.1)
+
+    def test_levels_without_signal_have_the_mean_of_all_rows(self):
+        n_levels, y = 200, rng.normal(size=20_000)
+        codes = np.repeat(np.arange(n_levels), 100).astype(np.int32)
+        y -= np.repeat(y.reshape(n_levels, 100).mean(axis=1), 100)  # all levels have the same mean
+        (encoded,) = CrossFittedTarget().fit(column(codes, n_levels), EncodingTargets(y[None]))
+        np.testing.assert_allclose(encoded.lookup.values, y.mean(), atol=1e-6)
+
+    def test_the_weight_of_the_mean_is_the_ratio_of_the_variances(self):
+        """100 levels of 50 rows each: variance 4 within levels, 1 between them."""
+        codes = np.repeat(np.arange(100), 50)
+        y = 2 * rng.normal(size=5000) + rng.normal(size=100)[codes]
+        sums, weights = np.bincount(codes, y), np.bincount(codes).astype(float)
+        assert prior_rows(sums, weights, (y**2).sum()) == pytest.approx(4, rel=0.4)
+        assert prior_rows(sums[:1], weights[:1], 1.0) == np.inf
+        assert prior_rows(np.arange(5.0), np.ones(5), 30.0) == np.inf  # levels of one row each
+
+    def test_folds_are_those_of_row_ids(self):
+        """Held-out rows do not change the folds of the others."""
+        ids = np.flatnonzero(rng.random(N) < 0.5)
+        whole, part = EncodingTargets(Y[None], seed=7), EncodingTargets(Y[None, ids], ids=ids, seed=7)
+        np.testing.assert_array_equal(whole.folds(5)[ids], part.folds(5))
+        assert np.bincount(whole.folds(5), minlength=5).min() > N / 10
+
+    def test_a_row_of_weight_zero_is_absent(self):
+        weight = (np.arange(N) % 4 > 0).astype(float)
+        y = np.where(weight > 0, Y + CODES, 1e3)
+        ids = np.flatnonzero(weight)
+        (one,) = CrossFittedTarget().fit(column(), EncodingTargets(y[None], weight))
+        (other,) = CrossFittedTarget().fit(column(CODES[ids]), EncodingTargets(y[None, ids], ids=ids))
+        np.testing.assert_allclose(one.training[ids], other.training, rtol=1e-6)
 
 
 class TestLevels:

@@ -5,7 +5,7 @@ import pytest
 
 from sapwood.data.row_range import RowRange
 from sapwood.data.tables import ArrayTable
-from sapwood.encoding import ENCODERS, Count, OneHot, Partition, Target
+from sapwood.encoding import ENCODERS, Count, CrossFittedTarget, OneHot, Partition, Target
 from sapwood.encoding.base import CategoryKeys, EncodingTargets
 from sapwood.encoding.encoding import ColumnEncoders
 from sapwood.encoding.lookup import combine
@@ -14,7 +14,8 @@ from tests.partitions import run, slices
 
 N, N_LEVELS = 907, 40
 partitions = pytest.mark.parametrize("n", [2, 3, 5])
-ENCODER_KINDS = [Count(), OneHot(), OneHot(7), Partition(), Partition(9), Target(), Target(2.5, 3)]
+TARGET_KINDS = [Target(), Target(2.5, 3), CrossFittedTarget(), CrossFittedTarget(3)]
+ENCODER_KINDS = [Count(), OneHot(), OneHot(7), Partition(), Partition(9), *TARGET_KINDS]
 
 
 def codes_of(by_level, rng):
@@ -80,7 +81,7 @@ def test_a_plan_of_several_columns(chosen, n):
     rows = np.arange(N) if chosen == "all" else np.flatnonzero(rng.random(N) < 0.7)
     if chosen == "some in one partition":
         rows = np.union1d(rows, np.arange(slices(N, n)[-1].start))
-    plan = ColumnEncoders({0: [Target(), Partition()], 1: [Count(), OneHot(6)]}, [((0, 1), Target(1.0, 2))])
+    plan = ColumnEncoders({0: [Target(), Partition()], 1: [Count(), CrossFittedTarget(), OneHot(6)]}, [((0, 1), Target(1.0, 2))])
     n_levels = {0: N_LEVELS, 1: N_LEVELS}
 
     def fit(own, execution):

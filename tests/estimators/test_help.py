@@ -55,7 +55,7 @@ def test_rendering_in_notebooks():
     found = [fitted.describe_features(X), fitted.explain(X), fitted.explain(X, interactions=True), fitted.model_]
     for one in found:
         html = one._repr_html_()
-        assert html.startswith("<table>") and html.count("<tr>") == 4
+        assert html.startswith("<table>") and html.count("<tr>") == 4 and html.count("<svg") == (one is fitted.model_)
         assert "&lt;b&gt;" in html and "<b>" not in html
     assert found[1]._repr_html_() == found[2]._repr_html_()
     assert "<th>output 2</th>" in found[1]._repr_html_()

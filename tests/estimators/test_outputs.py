@@ -272,7 +272,7 @@ def test_threads_and_pages_leave_no_trace(n_threads, n_pages, missing):
         loss = MultiOutputLoss([REGRESSION["squared_error"]() for _ in range(2)])
         binning = BoostingRegressor(max_iter=1, max_leaf_nodes=2, early_stopping=False, n_jobs=1).fit(x, x[:, 0]).model_.binning
         rows = BoostingDataset(cut(Pages.build(ArrayTable(x), binning, Execution(n_threads)), n_pages), y, None)
-        trees = TreePlan.resolve(parameters, ColumnPlan.resolve(parameters, Features(4, None)), loss)
+        trees = TreePlan.resolve(parameters, ColumnPlan.resolve(parameters, Features(4, None)), loss, len(x))
         config = trees.config(Schema(4), Encoding(4), rows, Execution(n_threads))
         plan = TrainingPlan(loss, config, n_rounds=4, strategy=SharedTrees(2))
         return train(rows, {}, plan.first_model(rows), plan, Execution(n_threads)).to_bytes()

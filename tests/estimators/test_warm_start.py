@@ -9,6 +9,8 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.datasets import make_regression
+from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import LinearRegression
 from sklearn.multioutput import MultiOutputRegressor
 
@@ -384,6 +386,20 @@ class TestAfterEarlyStopping:
         parts = BoostingRegressor(**stopping, max_iter=4, warm_start=True).fit(X, Y)
         parts.set_params(max_iter=60).fit(X, Y)
         assert parts.model_.to_bytes() == whole.model_.to_bytes()
+
+    @pytest.mark.parametrize("seed", range(5))
+    def test_a_stopped_fit_adds_as_many_rounds_as_that_of_scikit_learn(self, seed):
+        data, n_iter = make_regression(random_state=seed), []
+        for cls in (BoostingRegressor, HistGradientBoostingRegressor):
+            stopping = {"early_stopping": True, "n_iter_no_change": 5, "tol": 1e-3, "max_iter": 1000}
+            fitted = cls(**stopping, warm_start=True, random_state=42)
+            n_iter.append([fitted.fit(*data).n_iter_ for _ in range(3)])
+        assert n_iter[0] == n_iter[1]
+        assert n_iter[0][0] < n_iter[0][1] < n_iter[0][2] < 1000
+
+    def test_a_stopped_fit_adds_one_round_if_the_score_is_flat(self):
+        fitted = regressor(early_stopping=True, n_iter_no_change=5, tol=1e9, warm_start=True)
+        assert [fitted.fit(X, Y).n_iter_ for _ in range(3)] == [5, 6, 7]
 
 
 @pytest.mark.parametrize(

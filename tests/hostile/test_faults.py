@@ -20,13 +20,13 @@ y = x[:, 0]
 small = BoostingRegressor(max_iter=1, n_jobs={n_jobs}).fit(x[:1000], y[:1000])
 with open("/proc/self/statm") as file:
     used = int(file.read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + {spare}, used + {spare}))
+resource.setrlimit(resource.RLIMIT_AS, (used + {spare}, resource.RLIM_INFINITY))
 try:
     BoostingRegressor(max_iter=3, n_jobs={n_jobs}, tree_method="{method}").fit(x, y)
     print("fitted")
 except MemoryError:
     print("MemoryError")
-resource.setrlimit(resource.RLIMIT_AS, (-1, -1))
+resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 print(small.predict(x[:1000]).shape, BoostingRegressor(max_iter=1).fit(x[:1000], y[:1000]).n_iter_)
 """
 
@@ -47,20 +47,26 @@ def test_out_of_memory_is_an_error_and_the_process_lives(method, n_jobs, spare):
 @slow
 @holds(49)
 def test_memory_of_a_fit_is_a_part_of_the_table():
-    """Bins take a byte where the table takes eight: a fit on float64 needs less than half of the table besides it."""
+    """Bins take a byte where the table takes eight: with gradients and copies of y, a fit on float64 needs less than two thirds of it."""
     code = """
-import resource
 import numpy as np
 from sapwood import BoostingRegressor
+
+def memory(name):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith(name))
+
 x = np.random.default_rng(0).normal(size=(1_000_000, 20))
 y = x[:, 0].copy()
 BoostingRegressor(max_iter=1, n_jobs=2).fit(x[:1000], y[:1000])
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+with open("/proc/self/clear_refs", "w") as file:
+    file.write("5")  # the peak begins with the memory of now; that of getrusage begins with the memory of the parent process
+before = memory("VmRSS")
 BoostingRegressor(max_iter=3, n_jobs=2).fit(x, y)
-print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / x.nbytes)
+print((memory("VmHWM") - before) / x.nbytes)
 """
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600, check=True)
-    assert float(run.stdout) < 0.5
+    assert 0.1 < float(run.stdout) < 0.66
 
 
 @holds(55)

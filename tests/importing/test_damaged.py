@@ -11,7 +11,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from sapwood import BoostingRegressor, import_model
 from sapwood.importing import ImportedModelError, from_lightgbm
-from sapwood.importing.base import reading_model
+from sapwood.importing.base import check_sets, reading_model
 from sapwood.importing.xgboost import read_document
 from sapwood.loading import read_file
 
@@ -68,6 +68,9 @@ class TestLightGbm:
             ("left_child", 0, "unknown child, or two nodes have the same child"),
             ("decision_type", "nan", "damaged model"),
             ("decision_type", 1, "damaged model"),
+            ("decision_type", 12, "decision_type is 12, and must be from 0 to 11"),
+            ("decision_type", 2**31, "decision_type is 2147483648"),
+            ("decision_type", -2, "decision_type is -2"),
         ],
     )
     def test_numbers(self, text, name, value, message):
@@ -250,3 +253,9 @@ class TestOneValidator:
         model.set_params(max_depth=-5)
         with pytest.raises(ValueError, match=r"BoostingRegressor cannot be saved: .*max_depth"):
             model.to_bytes()
+
+
+def test_sets_that_would_take_too_much_memory():
+    check_sets(1 << 10, 1 << 20)
+    with pytest.raises(ImportedModelError, match="a category of 1,048,576 levels is split 1,025 times: too much"):
+        check_sets((1 << 10) + 1, 1 << 20)

@@ -165,6 +165,7 @@ class TestLightGbm:
         peer.booster_.save_model(tmp_path / "model.txt")
         ours = from_lightgbm(tmp_path / "model.txt")
         assert ours.to_bytes() == import_model(str(tmp_path / "model.txt")).to_bytes()
+        assert ours.to_bytes() == import_model((tmp_path / "model.txt").read_text()).to_bytes()
         assert ours.to_bytes() == from_lightgbm((tmp_path / "model.txt").read_text()).to_bytes()
         assert isinstance(ours, BoostingRanker)
         np.testing.assert_allclose(ours.predict(x), peer.predict(x), rtol=1e-12, atol=1e-12)

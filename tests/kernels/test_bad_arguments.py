@@ -33,6 +33,8 @@ partition.start(np.zeros(160, np.uint8), kernels.HistogramFormat(1, 20), 0)
 partition.leaf_sums(np.zeros(257, np.int64), np.zeros(20, np.uint8), 1)
 """,
     "a link that does not exist": "kernels.apply_link('probit', np.zeros((2, 1)), 1)",
+    "probabilities of two classes for other rows": "kernels.fill_two_classes(np.zeros((3, 1)), np.zeros((2, 2)), 1)",
+    "two probabilities of the second class": "kernels.fill_two_classes(np.zeros((2, 2)), np.zeros((2, 2)), 1)",
     "a softmax of no classes": """
 target = kernels.GradientTarget(1.0, 1.0, np.zeros((0, 32), np.uint8))
 kernels.softmax_fixed_gradients(kernels.LossRows(np.zeros(4), np.zeros((0, 4)), None), target, 0, 4, 1)

@@ -242,7 +242,7 @@ class TestCraftedArrays:
         arrays, about = parts
         refuse(arrays, {**about, "schema": SCHEMA + 1}, f"schema {SCHEMA + 1} is unknown.*upgrade")
 
-    @pytest.mark.parametrize("schema", [0, None, "1", [], {}])
+    @pytest.mark.parametrize("schema", [0, None, "1", [], {}, True, 1.0])
     def test_another_schema(self, parts, schema):
         arrays, about = parts
         refuse(arrays, {**about, "schema": schema}, "schema .* is unknown to this version, which reads 1$")

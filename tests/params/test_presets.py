@@ -76,9 +76,9 @@ def test_units_are_rows_of_the_loss():
     assert l2[1] == pytest.approx(l2[0] / 10)
 
 
-def test_arguments_of_fit_that_need_a_single_run(tmp_path):
+def test_arguments_of_fit_that_need_a_single_run():
     y = TARGETS["regression"][1]
-    for arguments in ({"X_val": X, "y_val": y}, {"eval_sets": {"other": (X, y)}}, {"checkpoint": tmp_path / "a.checkpoint"}):
+    for arguments in ({"X_val": X, "y_val": y}, {"eval_sets": {"other": (X, y)}}):
         resolved = BoostingRegressor(preset="auto").fit(X, y, **arguments).resolved_params_
         assert (resolved["early_stopping"], resolved["validation_folds"], resolved["refit_all"]) == (True, None, False)
         assert "given" in resolved.reasons["validation_folds"]

@@ -57,7 +57,8 @@ def test_fit_methods_have_every_argument(name, method):
 
 
 @each
-def test_completions_list_every_parameter(name):
+def test_completions_list_every_parameter(name, monkeypatch, tmp_path):
+    monkeypatch.setattr(jedi.settings, "cache_directory", tmp_path)  # two test processes must not write to one cache of parsed modules
     # Without the environment's import hooks of editable installs, which jedi cannot follow.
     environment = jedi.create_environment(sys._base_executable, safe=False)
     project = jedi.Project(ROOT, sys_path=[str(ROOT / "src"), *sys.path])

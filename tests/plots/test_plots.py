@@ -57,13 +57,25 @@ def test_tree(table, n_leaves):
     for node, f in enumerate(tree.feature):
         text = f"{tree.leaves.value[node]:+.3g}" if f < 0 else f"{X.columns[f]} ≤ "
         assert any(one.startswith(text) for one in shown)
-    assert shown.count("missing") == n_leaves - 1
+    assert "missing" not in shown
     assert "Tree 1 of 2" in shown
     assert not overlaps(ax, ax.texts)
     boxes = [patch.get_window_extent() for patch in ax.patches]
     assert not len(shared(boxes))
     whole = ax.figure.bbox
     assert all(whole.x0 <= box.x0 and box.x1 <= whole.x1 and whole.y0 <= box.y0 and box.y1 <= whole.y1 for box in boxes)
+
+
+@pytest.mark.parametrize("grow_policy", ["leafwise", "depthwise", "symmetric"])
+def test_tree_marks_missing_values_of_features_that_have_some(table, grow_policy):
+    X, _ = table
+    y = X["mean area"] + X["mean texture"] * 50
+    X = X.assign(**{"mean area": X["mean area"].mask(X["mean area"] > 800)})
+    estimator = BoostingRegressor(max_iter=20, max_leaf_nodes=8, grow_policy=grow_policy).fit(X, y)
+    splits = [tree.feature[tree.feature >= 0] for tree in estimator.model_.trees]
+    n_marked = [int((features == X.columns.get_loc("mean area")).sum()) for features in splits]
+    assert any(0 < marked < len(features) for marked, features in zip(n_marked, splits, strict=True))
+    assert [texts(plots.plot_tree(estimator, t)).count("missing") for t in range(20)] == n_marked
 
 
 def test_tree_of_a_class_and_of_a_single_leaf():

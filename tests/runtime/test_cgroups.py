@@ -1,8 +1,5 @@
-import os
-
 import pytest
 
-from sapwood.runtime import threads
 from sapwood.runtime.cgroups import cgroup_cpus
 
 V2 = "30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup rw,nsdelegate\n"
@@ -112,10 +109,3 @@ def test_a_quota_that_changes_is_read_again(system):
     assert cgroup_cpus(root) == 1
     (root / "sys/fs/cgroup/cpu.max").write_text("300000 100000")
     assert cgroup_cpus(root) == 3
-
-
-@pytest.mark.parametrize(("quota", "n_cpus"), [(None, 6), (1, 1), (4, 4), (10, 6)])
-def test_affinity_and_quota_limit_the_cpus(quota, n_cpus, monkeypatch):
-    monkeypatch.setattr(threads, "cgroup_cpus", lambda: quota)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(6)))
-    assert threads.available_cpus() == n_cpus

@@ -5,9 +5,12 @@ import platform
 import subprocess
 import sys
 
+import lightgbm
 import numpy as np
 import pytest
 
+import sapwood
+from sapwood import BoostingRegressor
 from sapwood.runtime import kernels
 from sapwood.runtime.float_mode import DefaultFloatMode
 
@@ -57,6 +60,7 @@ def test_kernels_do_not_see_the_mode(restored, mode, n_threads):
 FIT = """
 import json, sys
 import joblib
+import lightgbm
 import numpy as np
 from sapwood import BoostingClassifier, BoostingRegressor
 from sapwood.runtime import kernels
@@ -89,3 +93,33 @@ def test_a_fit_gives_the_same_bytes_in_every_mode():
     assert expected[:3] == expected[3:]
     for mode in MODES.values():
         assert models(mode) == expected
+
+
+@modes
+def test_files_are_written_and_read_in_every_mode(restored, mode, tmp_path):
+    x = np.arange(1.0, 101.0)[:, None] * 5e-324  # cut points that are zero where subnormal numbers are
+    fitted = BoostingRegressor(max_iter=2, min_samples_leaf=5).fit(x, x[:, 0] > 2e-322)
+    expected = fitted.to_bytes()
+    kernels.set_float_mode(mode)
+    found = fitted.to_bytes()
+    fitted.save(tmp_path / "model.sapwood")
+    loaded, model = sapwood.load(tmp_path / "model.sapwood").to_bytes(), sapwood.Model.from_bytes(fitted.model_.to_bytes())
+    kernels.set_float_mode(DEFAULT)
+    assert found == expected == loaded
+    assert model.to_bytes() == fitted.model_.to_bytes()
+
+
+@modes
+def test_models_are_exported_and_imported_in_every_mode(restored, mode):
+    x = np.random.default_rng(0).normal(size=(200, 3))
+    text = lightgbm.train({"verbose": -1, "num_threads": 1}, lightgbm.Dataset(x, x[:, 0]), 2).model_to_string()
+
+    def convert():
+        imported = sapwood.import_model(text)
+        return imported.to_bytes(), imported.export("c"), imported.export("lightgbm")
+
+    expected = convert()
+    kernels.set_float_mode(mode)
+    found = convert()
+    kernels.set_float_mode(DEFAULT)
+    assert found == expected

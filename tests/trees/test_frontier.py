@@ -119,3 +119,19 @@ class TestTake:
         frontier.remove(2)
         assert frontier.full
         assert frontier.choose() == []
+
+
+@given(
+    gains=st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0, 3.0]), min_size=1, max_size=60),
+    max_leaves=st.none() | st.integers(2, 20),
+    leaf_batch=st.integers(1, 9),
+)
+def test_a_batch_has_the_leaves_with_the_highest_gains(gains, max_leaves, leaf_batch):
+    batches = grow(LeafWise(max_leaves, leaf_batch), gains)
+    chosen = [node for batch in batches for node in batch]
+    assert all(len(batch) <= leaf_batch for batch in batches)
+    assert max_leaves is None or len(chosen) + 1 <= max_leaves
+    for batch in batches:
+        assert [gains[node] for node in batch] == sorted((gains[node] for node in batch), reverse=True)
+    if leaf_batch == 1:
+        assert batches == grow(LeafWise(max_leaves), gains)

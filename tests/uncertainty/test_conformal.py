@@ -4,12 +4,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from numpy.testing import assert_array_equal
 from scipy.stats import betabinom, binom
 from sklearn.base import clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_digits, load_iris
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.model_selection import GroupKFold, ShuffleSplit
+from sklearn.model_selection import GroupKFold, ShuffleSplit, train_test_split
 
 from sapwood import BoostingClassifier, BoostingRegressor
 from sapwood.uncertainty import ConformalClassifier, ConformalRegressor
@@ -100,9 +101,33 @@ def test_split_sets_cover(conformity, level, seed):
     sets = model.predict_set(X_new)
     assert sets.shape == (4000, 4) and sets.dtype == bool
     covered = sets[np.arange(4000), np.searchsorted(model.classes_, y_new)].sum()
-    check_split_coverage(covered, 4000, 100, level, exact=False)  # the most probable class is there in any case
-    assert sets.any(axis=1).all()
+    check_split_coverage(covered, 4000, 100, level)
     assert (sets <= model.predict_set(X_new, confidence_level=0.95)).all()
+
+
+@pytest.mark.parametrize("conformity", ["lac", "aps"])
+def test_sets_that_are_not_empty_add_the_most_probable_class(conformity):
+    X, y = labels(400, 0)
+    X_new, y_new = labels(4000, 100)
+    model = ConformalClassifier(CLASSIFIER, conformity=conformity, confidence_level=0.5, random_state=0).fit(X, y)
+    sets = model.predict_set(X_new)
+    assert not sets.any(axis=1).all()
+    sets[np.arange(4000), model.predict_proba(X_new).argmax(axis=1)] = True
+    model.set_params(allow_empty=False)
+    assert_array_equal(model.predict_set(X_new), sets)
+    check_split_coverage(sets[np.arange(4000), np.searchsorted(model.classes_, y_new)].sum(), 4000, 100, 0.5, exact=False)
+
+
+@pytest.mark.parametrize("conformity", ["lac", "aps"])
+def test_the_coverage_of_an_accurate_classifier_is_the_level(conformity):
+    """The accuracy is about 0.97, and the coverage 0.9 nevertheless: the mean over splits has a standard deviation of about 0.01."""
+    X, y = load_digits(return_X_y=True)
+    covered = []
+    for seed in range(4):
+        X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.5, random_state=seed)
+        model = ConformalClassifier(BoostingClassifier(max_iter=30), conformity=conformity, random_state=seed).fit(X_train, y_train)
+        covered.append(model.predict_set(X_test)[np.arange(len(y_test)), y_test].mean())
+    assert abs(np.mean(covered) - 0.9) < 0.04
 
 
 @pytest.mark.parametrize("conformity", ["lac", "aps"])
@@ -113,7 +138,7 @@ def test_cv_plus_sets_cover(conformity):
     sets = model.predict_set(X_new)
     covered = sets[np.arange(3000), np.searchsorted(model.classes_, y_new)].mean()
     assert 0.75 < covered < 0.95
-    assert 1 < sets.sum(axis=1).mean() < 4
+    assert 0.8 < sets.sum(axis=1).mean() < 4
 
 
 def test_cv_plus_sets_are_those_of_the_definition():
@@ -124,7 +149,7 @@ def test_cv_plus_sets_are_those_of_the_definition():
     for row in range(20):
         for k in range(3):
             smaller = sum((fold.scores.values < 1 - fold.estimators[0].predict_proba(X_new[[row]])[0, k]).sum() for fold in model.folds_)
-            assert sets[row, k] == (smaller < 0.7 * 61) or k == model.predict_proba(X_new[[row]]).argmax()
+            assert sets[row, k] == (smaller < 0.7 * 61)
 
 
 def test_weights_make_up_for_rows_drawn_unevenly():

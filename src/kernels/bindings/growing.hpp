@@ -16,6 +16,8 @@ struct OwnedPartition {
   RowPartition rows;
 };
 
+inline void require_loaded(const OwnedPartition& partition) { require(partition.rows.is_loaded(), "the page is not loaded"); }
+
 inline void require_leaf(const TreeNodes& nodes, int node) {
   require(node >= 0 && size_t(node) < nodes.size() && nodes[node].left < 0, "not a leaf");
 }

@@ -186,6 +186,18 @@ void apply_link(const std::string& link, Out2<double> raw, int n_threads) {
   });
 }
 
+// Both probabilities, (n_rows, 2), of the second one, (n_rows, 1).
+void fill_two_classes(In2<double> second, Out2<double> out, int n_threads) {
+  const int64_t n = int64_t(second.shape(0));
+  require(second.shape(1) == 1 && int64_t(out.shape(0)) == n && out.shape(1) == 2, "there must be two probabilities for each one");
+  over_rows(n, n_threads, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      out.data()[2 * i] = 1.0 - second.data()[i];
+      out.data()[2 * i + 1] = second.data()[i];
+    }
+  });
+}
+
 // raw (n_outputs, n_rows) += values, (n_leaves, n_outputs), of each row's leaf.
 void add_leaf_values_py(Bytes leaves, int leaf_size, Flat<double> values, nb::ndarray<double, nb::device::cpu> raw, int n_threads) {
   const Planes to = as_planes(raw);
@@ -324,6 +336,8 @@ void bind_losses(nb::module_& m) {
         "Write the fixed-point gradients of all classes for the rows [first, last). Returns the three sums of each class.");
   m.def("softmax_values", &softmax_values_py, "rows"_a, "out"_a, "n_threads"_a, release, "Fill in the log loss of each row.");
   m.def("apply_link", &apply_link, "link"_a, "raw"_a, "n_threads"_a, release, "Replace raw scores, (n_rows, n_outputs), by predictions.");
+  m.def("fill_two_classes", &fill_two_classes, "second"_a, "out"_a, "n_threads"_a, release,
+        "Fill in the probabilities of two classes, (n_rows, 2), from those of the second, (n_rows, 1).");
   m.def("add_leaf_values", &add_leaf_values_py, "leaves"_a, "leaf_size"_a, "values"_a, "raw"_a, "n_threads"_a, release,
         "Add the values of each row's leaf to raw scores.");
   m.def("project_gradients", &project_gradients_py, "planes"_a, "gradient_weights"_a, "hessian_weights"_a, "gradient"_a, "hessian"_a.none(),

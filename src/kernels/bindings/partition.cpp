@@ -22,6 +22,25 @@ OwnedPartition make_partition(std::shared_ptr<const BinLayout> layout, const nb:
   return {std::move(pages), {}, RowPartition(std::move(layout), std::move(list), n_threads)};
 }
 
+// A partition of one page that is loaded later.
+OwnedPartition make_unloaded(std::shared_ptr<const BinLayout> layout, int64_t n_rows, int64_t first_row, int n_threads,
+                             const OwnedPartition* other) {
+  require(n_rows >= 0 && n_rows < int64_t(1) << 32 && first_row >= 0 && first_row < int64_t(1) << 62, "n_rows or first_row out of range");
+  require(!layout->any_lists(), "a page with row lists cannot be loaded later");
+  if (other) require_same(*layout, *other->rows.layout());
+  require(!other || (other->rows.is_loaded_later() && other->rows.n_threads() == std::max(1, n_threads)), "another kind of partition");
+  return {{}, {}, RowPartition(std::move(layout), n_rows, first_row, n_threads, other ? &other->rows : nullptr)};
+}
+
+void load_page(OwnedPartition& self, nb::handle_t<OwnedPage> given) {
+  require(self.rows.is_loaded_later(), "pages of this partition are always loaded");
+  const std::shared_ptr<OwnedPage> page = share<OwnedPage>(given);
+  require_same(*self.rows.layout(), *page->layout);
+  require(page->page.n_rows == self.rows.n_rows() && page->page.first_row == self.rows.first_row(), "another page");
+  self.pages.assign(1, page);
+  self.rows.load(page->page.codes);
+}
+
 void require_batch(const RowPartition& rows, const SplitBatch& batch) {
   require_same(*rows.layout(), *batch.layout);
   require(rows.n_nodes() > 0 && rows.format() == batch.format, "the partition has not begun this tree");
@@ -32,26 +51,42 @@ void require_batch(const RowPartition& rows, const SplitBatch& batch) {
   }
 }
 
-// (n_histograms * n_words + n_uncounted,) int64
+size_t n_results(const SplitBatch& batch) { return batch.histograms.size() * size_t(batch.n_words()) + batch.uncounted().size(); }
+
+// Splits nodes, and adds histograms and numbers of rows to words.
+//   words  (n_results,)   IN/OUT
+void add_results(RowPartition& rows, const SplitBatch& batch, int64_t* words) {
+  const int64_t n_words = batch.n_words();
+  std::vector<int64_t*> histograms;
+  for (size_t i = 0; i < batch.histograms.size(); ++i) histograms.push_back(words + int64_t(i) * n_words);
+  rows.apply(batch, histograms.data(), false);
+  for (int64_t* histogram : histograms) std::fill_n(histogram + n_words - batch.format.words(), batch.format.words(), 0);  // padding
+  words += int64_t(histograms.size()) * n_words;
+  for (int node : batch.uncounted()) *words++ += rows.count(node);
+}
+
+// (n_results,) int64
 Array<int64_t> apply_batch(OwnedPartition& self, const SplitBatch& batch) {
   require_batch(self.rows, batch);
-  const size_t n_histograms = batch.histograms.size();
-  const int64_t n_words = batch.n_words();
-  const std::vector<int> uncounted = batch.uncounted();
-  const size_t n = n_histograms * size_t(n_words) + uncounted.size();
+  require_loaded(self);
+  const size_t n = n_results(batch);
   auto* kept = new Buffer(n * sizeof(int64_t));
   nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Buffer*>(p); });
   int64_t* words = kept->as<int64_t>();
   {
     const Released free;
     std::memset(words, 0, n * sizeof(int64_t));
-    std::vector<int64_t*> histograms;
-    for (size_t i = 0; i < n_histograms; ++i) histograms.push_back(words + int64_t(i) * n_words);
-    self.rows.apply(batch, histograms.data(), false);
-    for (int64_t* histogram : histograms) std::fill_n(histogram + n_words - batch.format.words(), batch.format.words(), 0);  // padding
-    for (size_t i = 0; i < uncounted.size(); ++i) words[n_histograms * size_t(n_words) + i] = self.rows.count(uncounted[i]);
+    add_results(self.rows, batch, words);
   }
   return Array<int64_t>(words, {n}, owner);
+}
+
+void apply_batch_to(OwnedPartition& self, const SplitBatch& batch, Out<int64_t> words) {
+  require_batch(self.rows, batch);
+  require_loaded(self);
+  require(words.size() == n_results(batch), "words do not fit");
+  const Released free;
+  add_results(self.rows, batch, words.data());
 }
 
 }  // namespace
@@ -60,7 +95,8 @@ void bind_partition(nb::module_& m) {
   nb::class_<SplitBatch>(m, "SplitBatch", "One step of a growing tree: nodes to split, then histograms to build.")
       .def_prop_ro("n_splits", [](const SplitBatch& self) { return self.splits.size(); })
       .def_prop_ro("n_histograms", [](const SplitBatch& self) { return self.histograms.size(); })
-      .def_prop_ro("n_words", &SplitBatch::n_words, "Number of words of a histogram.");
+      .def_prop_ro("n_words", &SplitBatch::n_words, "Number of words of a histogram.")
+      .def_prop_ro("n_results", &n_results, "Number of words of all histograms, and of numbers of rows.");
   nb::class_<OwnedPartition>(m, "RowPartition", "Some rows of a data set, by the node of a growing tree that each is in.")
       .def(
           "__init__",
@@ -68,6 +104,24 @@ void bind_partition(nb::module_& m) {
             new (self) OwnedPartition(make_partition(share<BinLayout>(layout), pages, n_threads));
           },
           "layout"_a, "pages"_a, "n_threads"_a)
+      .def(
+          "__init__",
+          [](OwnedPartition* self, nb::handle_t<BinLayout> layout, int64_t n_rows, int64_t first_row, int n_threads,
+             const OwnedPartition* other) {
+            new (self) OwnedPartition(make_unloaded(share<BinLayout>(layout), n_rows, first_row, n_threads, other));
+          },
+          "layout"_a, "n_rows"_a, "first_row"_a, "n_threads"_a, "other"_a = nb::none(),
+          "One page that is in memory only between `load` and `unload`. It shares the temporary memory of another one, if given: both must "
+          "not be used at the same time.")
+      .def("load", &load_page, "page"_a, "Take the page of a partition that was made without one.")
+      .def(
+          "unload",
+          [](OwnedPartition& self) {
+            require(self.rows.is_loaded_later(), "pages of this partition are always loaded");
+            self.rows.unload();
+            self.pages.clear();
+          },
+          "Forget the page.")
       .def_prop_ro("n_rows", [](const OwnedPartition& self) { return self.rows.n_rows(); })
       .def(
           "start",
@@ -90,10 +144,12 @@ void bind_partition(nb::module_& m) {
       .def("apply", &apply_batch, "batch"_a,
            "Split nodes and build histograms. Returns the histograms, (n_histograms, n_words) in a row, then the numbers of rows of those "
            "children whose numbers were not known beforehand.")
+      .def("apply_to", &apply_batch_to, "batch"_a, "words"_a, "The same, but add to the results of other partitions.")
       .def(
           "split_sums",
           [](OwnedPartition& self, int node, int feature, int bin, bool missing_left) {
             require(self.rows.is_leaf(node), "node cannot be split");
+            require_loaded(self);
             const Split split = make_split(feature, bin, missing_left, self.rows.layout()->n_features);
             Sums left, all;
             {
@@ -108,6 +164,7 @@ void bind_partition(nb::module_& m) {
       .def(
           "leaf_sums",
           [](OwnedPartition& self, In<int64_t> leaves, Bytes leaf_of_row, int leaf_size) {
+            require(self.rows.is_loaded() || !self.rows.is_sampled(), "the page is not loaded");
             return sum_leaves(
                 leaves, leaf_of_row, leaf_size, self.rows.n_rows(), [&](int64_t leaf) { return self.rows.is_leaf(leaf); },
                 [&](const std::vector<int>& nodes, Sums* sums) { self.rows.leaf_sums(nodes, sums, leaf_of_row.data(), leaf_size); });

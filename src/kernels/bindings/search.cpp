@@ -7,6 +7,7 @@ namespace {
 
 void require_grown(const SplitSearch& search, const OwnedPartition& partition) {
   require(search.grows_on(partition.rows), "the tree was not begun with this partition");
+  require_loaded(partition);
 }
 
 void bind_summed(nb::class_<SplitSearch>& type) {
@@ -80,6 +81,7 @@ void bind_fused(nb::class_<SplitSearch>& type) {
           [](SplitSearch& self, OwnedPartition& partition, Bytes gradients, const TreeSettings& settings, Allowed allowed,
              std::optional<In<int64_t>> sample) {
             require_same(*self.layout(), *partition.rows.layout());
+            require_loaded(partition);
             require_gradients(gradients, settings.format, partition.rows.n_rows());
             require_allowed(allowed, self.layout()->n_features);
             require_sample(partition, sample);

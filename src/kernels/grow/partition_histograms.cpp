@@ -23,7 +23,7 @@ void lock(std::atomic_flag& flag) {
 void RowPartition::make_scratch(int n) {
   const size_t table = std::max(size_t(layout_->n_cells + 1) * 16, size_t(layout_->padded_width()) * kColumnWords * sizeof(uint64_t));
   for (int i = 0; i < n; ++i) {
-    Scratch& s = scratch_[i];
+    Scratch& s = (*scratch_)[i];
     if (s.table.as<char>() && s.n_pending == 0) continue;
     if (!s.table.as<char>()) s.table = Buffer(table);
     std::memset(s.table.as<char>(), 0, table);
@@ -50,7 +50,7 @@ void RowPartition::flush(Scratch& scratch, bool alone) {
   int64_t* from = scratch.table.as<int64_t>();
   std::atomic_flag* locks = locks_.get() + scratch.target.index * kLocks;
   const int n_segments = alone ? 1 : kLocks;
-  const int turn = int(&scratch - scratch_.data());
+  const int turn = int(&scratch - scratch_->data());
   for (int s = 0; s < n_segments; ++s) {
     const int segment = (s + turn) % n_segments;  // threads start at different places
     auto cut = [&](int64_t begin, int64_t end, int k) { return begin + (end - begin) * k / n_segments; };
@@ -144,7 +144,7 @@ void RowPartition::build_histograms(const std::vector<int>& nodes, int64_t* cons
   make_scratch(n_threads);
   make_locks(nodes.size());
   parallel(n_threads, n_tasks, [&](int participant, Tasks& tasks) {
-    Scratch& scratch = scratch_[participant];
+    Scratch& scratch = (*scratch_)[participant];
     for (int64_t task; (task = tasks.claim()) >= 0;) {
       const Part& part =
           *(std::upper_bound(parts.begin(), parts.end(), task, [](int64_t t, const Part& q) { return t < q.first_task; }) - 1);

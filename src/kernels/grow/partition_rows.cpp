@@ -167,7 +167,7 @@ void RowPartition::split_rows(std::vector<Job>& jobs, bool whole) {
   const int n_threads = n_rows * (adds ? layout.width / 2 + 4 : 4) < kSerialWork ? 1 : n_threads_;
   make_scratch(n_threads);
   parallel(n_threads, n_tasks, [&](int participant, Tasks& tasks) {
-    Scratch& scratch = scratch_[participant];
+    Scratch& scratch = (*scratch_)[participant];
     const bool alone = n_threads == 1;
     for (int64_t task; (task = tasks.claim()) >= 0;) {
       const Part& part =

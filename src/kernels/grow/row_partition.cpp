@@ -20,7 +20,7 @@ uint64_t next_tree_id() {
 }  // namespace
 
 RowPartition::RowPartition(std::shared_ptr<const BinLayout> layout, std::vector<Page> pages, int n_threads)
-    : layout_(std::move(layout)), n_threads_(std::max(1, n_threads)), scratch_(n_threads_) {
+    : layout_(std::move(layout)), n_threads_(std::max(1, n_threads)), scratch_(std::make_shared<std::vector<Scratch>>(n_threads_)) {
   for (const Page& page : pages) {
     pages_.push_back({page, n_rows_});
     n_rows_ += page.n_rows;
@@ -28,6 +28,18 @@ RowPartition::RowPartition(std::shared_ptr<const BinLayout> layout, std::vector<
   for (auto& buffer : row_buffers_) buffer = Buffer(size_t(n_rows_) * sizeof(uint32_t));
   copy_columns();
   if (layout_->any_lists()) invert_lists();
+}
+
+RowPartition::RowPartition(std::shared_ptr<const BinLayout> layout, int64_t n_rows, int64_t first_row, int n_threads,
+                           const RowPartition* other)
+    : layout_(std::move(layout)),
+      n_threads_(std::max(1, n_threads)),
+      loaded_later_(true),
+      n_rows_(n_rows),
+      columns_(1),
+      scratch_(other ? other->scratch_ : std::make_shared<std::vector<Scratch>>(n_threads_)) {
+  pages_.push_back({{nullptr, n_rows, first_row, nullptr, nullptr}, 0});
+  for (auto& buffer : row_buffers_) buffer = Buffer(size_t(n_rows_) * sizeof(uint32_t));
 }
 
 // A histogram reads whole rows of codes. A split reads one code of each row, and fetching whole rows for it would cost as much memory
@@ -126,7 +138,7 @@ void RowPartition::start(void* gradients, const HistogramFormat& format, uint64_
     std::vector<int64_t> begin(1, 0);  // of each page's tasks
     for (size_t p = 0; p < pages_.size(); ++p) begin.push_back(begin.back() + (ranges_[p].end + block - 1) / block);
     parallel(n_threads, begin.back(), [&](int participant, Tasks& tasks) {
-      Scratch& scratch = scratch_[participant];
+      Scratch& scratch = (*scratch_)[participant];
       for (int64_t task; (task = tasks.claim()) >= 0;) {
         const size_t p = std::upper_bound(begin.begin(), begin.end(), task) - begin.begin() - 1;
         const int64_t first = (task - begin[p]) * block, n = std::min(block, ranges_[p].end - first);

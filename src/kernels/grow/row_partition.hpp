@@ -24,8 +24,19 @@ class RowPartition {
  public:
   // pages  of the layout, in ascending order of their rows; may be empty
   RowPartition(std::shared_ptr<const BinLayout> layout, std::vector<Page> pages, int n_threads);
+  // One page whose codes are in memory only between load() and unload(). Its layout has no row lists. It shares the temporary memory of
+  // another one, if given: both must not be used at the same time.
+  RowPartition(std::shared_ptr<const BinLayout> layout, int64_t n_rows, int64_t first_row, int n_threads, const RowPartition* other);
   RowPartition(const RowPartition&) = delete;
   RowPartition(RowPartition&&) = default;
+
+  // The codes of the only page. Between load() and unload() all methods may be called; otherwise start() without a root, node_sums(), and
+  // leaf_sums() of a tree without a sample.
+  bool is_loaded_later() const { return loaded_later_; }
+  void load(const uint8_t* codes) { pages_[0].codes = codes; }
+  void unload() { pages_[0].codes = nullptr; }
+  bool is_loaded() const { return !loaded_later_ || pages_[0].codes; }
+  bool is_sampled() const { return sampled_; }
 
   // Begins a tree: all rows, or the sampled ones, are in node 0.
   //   gradients  (n_rows,) of 4 or 8 bytes, kept and changed until the tree is done   IN/OUT
@@ -55,6 +66,8 @@ class RowPartition {
   bool is_leaf(int64_t node) const { return node >= 0 && node < n_nodes() && nodes_[node].left < 0; }
   int n_nodes() const { return int(nodes_.size()); }
   int64_t n_rows() const { return n_rows_; }
+  int n_threads() const { return n_threads_; }
+  int64_t first_row() const { return pages_.empty() ? 0 : pages_[0].first_row; }
   // Whether these are ids of rows here, ascending.
   bool has_rows(const int64_t* ids, int64_t n) const;
   const std::shared_ptr<const BinLayout>& layout() const { return layout_; }
@@ -145,6 +158,7 @@ class RowPartition {
   std::shared_ptr<const BinLayout> layout_;
   std::vector<LocalPage> pages_;
   int n_threads_;
+  bool loaded_later_ = false;
   int64_t n_rows_ = 0;
   uint64_t tree_id_ = 0;
   int gradient_size_ = sizeof(Pair);
@@ -161,7 +175,7 @@ class RowPartition {
   std::vector<ShortLists> short_lists_;              // of each page, if row lists have few bins
   int64_t mean_list_ = 0;                            // see mean_list()
   std::map<std::pair<int, size_t>, Marks> members_;  // (node, page) without a list of its rows; see move_minority
-  std::vector<Scratch> scratch_;                     // (n_threads,)
+  std::shared_ptr<std::vector<Scratch>> scratch_;    // (n_threads,)
   std::unique_ptr<std::atomic_flag[]> locks_;        // (n_lockable_, kLocks)
   size_t n_lockable_ = 0;
 };

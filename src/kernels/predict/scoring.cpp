@@ -263,12 +263,12 @@ int Scorer::symmetric_levels(const Walk* nodes, int64_t n) const {
   return n_levels;
 }
 
-bool Scorer::goes_left(const Walk& node, double x) const {
+[[gnu::always_inline]] inline bool Scorer::goes_left(const Walk& node, double x) const {
   if (x != x) return node.missing_left;
   return node.set < 0 ? x <= node.threshold : sets_[node.set].has(level_of(x, node.threshold));
 }
 
-int64_t Scorer::walk(int64_t tree, const double* row) const {
+[[gnu::always_inline]] inline int64_t Scorer::walk(int64_t tree, const double* row) const {
   const Walk* nodes = nodes_.data() + begin_[tree];
   int64_t i = 0;
   while (nodes[i].feature >= 0) {

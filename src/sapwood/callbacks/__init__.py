@@ -8,6 +8,7 @@ from sapwood.callbacks.schedule import LearningRate
 from sapwood.callbacks.scores import Scores
 from sapwood.callbacks.stopping import EarlyStopping
 from sapwood.callbacks.time_limit import TimeLimit
+from sapwood.callbacks.training_curve import TrainingCurve
 
 __all__ = [
     "TRAIN",
@@ -22,4 +23,5 @@ __all__ = [
     "SaveModel",
     "Scores",
     "TimeLimit",
+    "TrainingCurve",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from sapwood.model import Model
@@ -55,7 +55,13 @@ class Callback:
     """Base class of callbacks. Training stops when any `after_round` returns True.
 
     All callbacks are called in every round, in the order given. Scores of the current round are in `state.scores` when they are called.
+
+    On a cluster, every worker calls its own copy of a callback, with the model and the scores of all rows, and with the data of its own
+    rows. Training stops when a callback of any worker requests it. A callback with `first_partition_only = True`, such as one that prints
+    or writes, is called by the first worker only.
     """
+
+    first_partition_only: ClassVar[bool] = False
 
     def before_training(self, state: Round) -> None:
         """Called once before the first round."""

@@ -15,6 +15,7 @@ class Log(Callback):
     write : function that is called with each line, such as `print` or `logging.Logger.info`
     """
 
+    first_partition_only = True
     every: int
 
     def __init__(self, every: int = 1, write: Callable[[str], object] = print) -> None:
@@ -25,7 +26,7 @@ class Log(Callback):
 
     def before_training(self, state: Round) -> None:
         self.start: float = time.perf_counter()
-        n_trees, n_rows, n_features = state.model.n_outputs, state.train_set.pages.n_rows, state.model.n_features
+        n_trees, n_rows, n_features = state.model.n_outputs, state.train_set.rows.total, state.model.n_features
         self.write(f"Fitting {n_trees} tree(s) per round on {n_rows:,} rows x {n_features:,} features")
 
     def after_round(self, state: Round) -> bool:

@@ -14,6 +14,8 @@ class ProgressBar(Callback):
     It ends with the number of rounds, the best round and the scores there.
     """
 
+    first_partition_only = True
+
     def before_training(self, state: Round) -> None:
         self.shown: Callback = _choose(state)
         self.shown.before_training(state)

@@ -29,6 +29,7 @@ class SaveModel(Callback):
     >>> all_of_them = SaveModel("model-{round}.sapwood", every=50)
     """
 
+    first_partition_only = True
     path: str | PathLike[str]
     every: int
 

@@ -31,7 +31,7 @@ class Scores(Callback):
         return False
 
     def keep(self) -> dict[str, dict[str, list[float]]]:
-        return self.values
+        return {on: {name: list(scores) for name, scores in of.items()} for on, of in self.values.items()}
 
     def restore(self, kept: dict[str, dict[str, list[float]]]) -> None:
         for on, of in self.values.items():

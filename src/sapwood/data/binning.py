@@ -164,27 +164,33 @@ def _sketch_cuts(
     sketches = [QuantileSketch() for _ in range(table.n_features)]
     chosen = np.ones(table.n_rows, dtype=bool) if rows is None else np.isin(np.arange(table.n_rows), rows)
     weights = execution.gather(chosen if weight is None else chosen * weight)
-    for first, last in table.feature_blocks(table.n_features):
-        for rows_read, x in _blocks(table, first, last, execution):
-            for f in range(first, last):
-                sketches[f].add(x[:, f - first], weights[rows_read])
+    for rows_read, first, last, x in _blocks(table, execution):
+        for f in range(first, last):
+            sketches[f].add(x[:, f - first], weights[rows_read])
     cuts = [sketch.cut_points(int(n)) for sketch, n in zip(sketches, max_bins, strict=True)]
     if min_rows <= 1:
         return cuts
     counts = [np.zeros(len(c) + 1, dtype=np.int64) for c in cuts]
-    for first, last in table.feature_blocks(table.n_features):
-        for rows_read, x in _blocks(table, first, last, execution):
-            for f in range(first, last):
-                counts[f] += _count(cuts[f], x[weights[rows_read] > 0, f - first])
+    for rows_read, first, last, x in _blocks(table, execution):
+        for f in range(first, last):
+            counts[f] += _count(cuts[f], x[weights[rows_read] > 0, f - first])
     return [_merge(c, n, min_rows) for c, n in zip(cuts, counts, strict=True)]
 
 
-def _blocks(table: Table, first: int, last: int, execution: Execution) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield blocks of SKETCH_ROWS rows of the features [first, last), over the rows of all partitions."""
-    x = None if execution.is_local else execution.gather(table.sample(None, first, last))
-    for start in range(0, table.n_rows if x is None else len(x), SKETCH_ROWS):
-        rows = slice(start, start + SKETCH_ROWS)
-        yield rows, table.read(slice(start, min(rows.stop, table.n_rows)), first, last) if x is None else x[rows]
+def _blocks(table: Table, execution: Execution) -> Iterator[tuple[slice, int, int, np.ndarray]]:
+    """Yield blocks of SKETCH_ROWS rows of the features [first, last), over the rows of all partitions: rows, first, last, values. The
+    blocks of a feature are in ascending order of their rows."""
+    features = table.feature_blocks(table.n_features)
+    if execution.is_local:
+        for start in range(0, table.n_rows, SKETCH_ROWS):
+            rows = slice(start, min(start + SKETCH_ROWS, table.n_rows))
+            yield from ((rows, first, last, table.read(rows, first, last)) for first, last in features)
+        return
+    for first, last in features:
+        x = execution.gather(table.sample(None, first, last))
+        for start in range(0, len(x), SKETCH_ROWS):
+            rows = slice(start, start + SKETCH_ROWS)
+            yield rows, first, last, x[rows]
 
 
 def _split_blocks(blocks: list[tuple[int, int]], values: np.ndarray) -> Iterator[tuple[int, int]]:

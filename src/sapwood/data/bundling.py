@@ -50,7 +50,7 @@ class ColumnLayout:
         plain = cls.plain(binning)
         if isinstance(table, SparseTable) and table.n_rows:
             return cls._choose_sparse(table, binning, execution)
-        if table.n_rows < LOOK_ROWS or binning.n_features < 2:
+        if table.n_rows < LOOK_ROWS or binning.n_features < 2 or not table.random_access:
             return plain
         fractions = _default_bins(_sample_bins(table, binning, LOOK_ROWS, execution))[1]
         if np.count_nonzero(fractions >= MIN_DEFAULT_FRACTION) < 2:

@@ -101,18 +101,16 @@ class Column:
         kept = [(i, level) for i, level in enumerate(values) if level is not None and (ordered or used[i])]
         if not ordered:
             kept.sort(key=lambda pair: rank(pair[1]))
-        distinct: dict[Level, int] = {}
-        read_as: dict[Level, Any] = {}
+        order = [i for i, _ in kept]
         to = np.full(len(values) + 1, UNSEEN, dtype=np.int32)
-        for i, level in kept:
-            to[i] = distinct.setdefault(level, len(distinct))
-            first = read_as.setdefault(level, levels[i])
-            if type(first) is not type(levels[i]) and not bool(first == levels[i]):
-                raise ColumnError(
-                    f"the levels {first!r} ({type(first).__name__}) and {levels[i]!r} ({type(levels[i]).__name__}) would both be read as "
-                    f"{level!r}: convert them to text or numbers that differ"
-                )
-        return cls(Kind("category", tuple(distinct), ordered), to[codes])
+        distinct = tuple(dict.fromkeys([level for _, level in kept]))
+        if len(distinct) == len(kept):
+            to[order] = np.arange(len(kept), dtype=np.int32)
+        else:
+            code_of = {level: code for code, level in enumerate(distinct)}
+            to[order] = [code_of[level] for _, level in kept]
+            check_merged(levels, kept)
+        return cls(Kind("category", distinct, ordered), to[codes])
 
     def as_category(self) -> Column:
         """Return the column as a category whose levels are its distinct values."""
@@ -162,10 +160,24 @@ class Column:
         return bool((self.values < 0).all() if self.kind.is_category else np.isnan(self.values.astype(np.float64)).all())
 
 
+def check_merged(levels: Sequence[Any], kept: Iterable[tuple[int, Level]]) -> None:
+    """Raise if levels of different types, which are not equal, are read as the same level. `kept` has positions and what is read there."""
+    read_as: dict[Level, Any] = {}
+    for i, level in kept:
+        first = read_as.setdefault(level, levels[i])
+        if type(first) is not type(levels[i]) and not bool(first == levels[i]):
+            raise ColumnError(
+                f"the levels {first!r} ({type(first).__name__}) and {levels[i]!r} ({type(levels[i]).__name__}) would both be read as "
+                f"{level!r}: convert them to text or numbers that differ"
+            )
+
+
 def as_level(value: Any) -> Level | None:
     """Return a level as a string, integer, float or bool; other types are converted to strings. Missing values become None."""
-    if value is None or isinstance(value, str):
-        return value if value is None else check_text(value, "a level")
+    if isinstance(value, str):
+        return value if value.isascii() else check_text(value, "a level")
+    if value is None:
+        return None
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, Integral):
@@ -196,6 +208,15 @@ def _from_plain(values: Any) -> list[Any]:
         raise ValueError("levels must be a list")
     infinite = ({"number": "inf"}, {"number": "-inf"})
     return [float(value["number"]) if isinstance(value, dict) and value in infinite else value for value in values]
+
+
+def is_float(number: Any) -> bool:
+    """Whether a number can be converted to a float: an integer of 400 digits cannot."""
+    try:
+        float(number)
+    except OverflowError:
+        return False
+    return True
 
 
 def rank(level: Any) -> tuple[int, Any]:
@@ -274,8 +295,10 @@ class Schema:
         if not isinstance(data, dict) or set(data) != {"names", "kinds", "absent", "sparse_missing"} or not isinstance(data["kinds"], dict):
             raise ValueError("the description of the features is incomplete")
         names, missing_values, sparse_missing = data["names"], _from_plain(data["absent"]), data["sparse_missing"]
-        if not all(type(value) in (str, int, float) for value in missing_values) or type(sparse_missing) is not bool:
-            raise ValueError("the description of missing values is invalid")
+        if not all(type(value) is str or (type(value) in (int, float) and is_float(value)) for value in missing_values):
+            raise ValueError("a missing value is neither a string nor a float")
+        if type(sparse_missing) is not bool:
+            raise ValueError("sparse_missing must be true or false")
         if names is not None:
             if not isinstance(names, list) or len(names) != n_features or not all(type(name) in (str, int) for name in names):
                 raise ValueError("names must be strings or integers, one for each feature")

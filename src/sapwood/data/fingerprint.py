@@ -22,7 +22,6 @@ from sapwood.data.tables import Table
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL, Execution
 
-COLUMNS_AT_ONCE = 64
 NAMED = 3  # maximum number of columns named in a message
 
 
@@ -45,7 +44,7 @@ class Fingerprint:
     def of(cls, table: Table, arrays: Mapping[str, np.ndarray | None], execution: Execution = SERIAL) -> Fingerprint:
         """Compute the fingerprint. Arrays that are None are skipped."""
         schema, own = table.schema, RowRange.of(table.n_rows, execution)
-        sums = execution.sum(_sums(table, own.first, execution))
+        sums = execution.sum(table.hash_sums(own.first, execution))
         suffix = " absent" * (isinstance(table, SparseTable) and table.implicit_missing)
         number = _kind(Kind()) + suffix
         kinds = [_kind(schema.kinds[f]) + suffix if f in schema.kinds else number for f in range(table.n_features)]
@@ -91,18 +90,6 @@ def of_array(values: np.ndarray, execution: Execution = SERIAL) -> str:
     sums = np.zeros(1, dtype=np.uint64)
     kernels.hash_columns(np.ascontiguousarray(values).reshape(-1, 1), own.first * width, sums, execution.n_threads)
     return _digest("x".join(map(str, (own.total, *values.shape[1:]))), int(execution.sum(sums)[0]))
-
-
-def _sums(table: Table, first_row: int, execution: Execution) -> np.ndarray:
-    """Hash sums of the columns, (n_features,) uint64."""
-    out = np.zeros(table.n_features, dtype=np.uint64)
-    if isinstance(table, SparseTable):
-        table.native.hash_columns(out, execution.n_threads, first_row)
-        return out
-    for first, last in table.feature_blocks(COLUMNS_AT_ONCE):
-        for rows in table.row_blocks():
-            kernels.hash_columns(table.read(rows, first, last), first_row + rows.start, out[first:last], execution.n_threads)
-    return out
 
 
 def _kind(kind: Kind) -> str:

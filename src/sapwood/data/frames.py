@@ -71,8 +71,9 @@ def column_name(name: Any) -> Name:
 
 def frame_table(frame: nw.DataFrame, missing_values: frozenset[Any] = frozenset()) -> FrameTable:
     """Return a data frame as a table. Raises ColumnError for a column that cannot be read. `missing_values` are replaced by missing."""
-    columns = [_without(_read_series(series, repr(series.name)), missing_values) for series in frame.iter_columns()]
-    return FrameTable(columns, [column_name(name) for name in frame.columns])
+    names = [column_name(name) for name in frame.columns]
+    columns = [_without(_read_series(series, repr(name)), missing_values) for series, name in zip(frame.iter_columns(), names, strict=True)]
+    return FrameTable(columns, names)
 
 
 def array_table(array: np.ndarray, missing_values: frozenset[Any] = frozenset()) -> Table:
@@ -144,6 +145,13 @@ def _microseconds(times: np.ndarray) -> np.ndarray:
 
 def read_objects(values: np.ndarray, name: str, dtype: str | None = None) -> Column:
     """Return an array of Python objects as a column: strings, bools, numbers, dates or durations, possibly with missing values."""
+    try:
+        return _read_objects(values, name, dtype)
+    except OverflowError:
+        raise ColumnError(f"Column {name} has a number that is too large for a float; divide it by a constant or drop it") from None
+
+
+def _read_objects(values: np.ndarray, name: str, dtype: str | None) -> Column:
     types = set(map(type, values))
     if all(issubclass(t, Real) and not issubclass(t, bool) for t in types):
         return Column(NUMBER, values.astype(np.float64))

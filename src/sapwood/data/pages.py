@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -12,10 +13,13 @@ import numpy as np
 from sapwood.data.binning import Binning
 from sapwood.data.bundling import ColumnLayout, bin_rows
 from sapwood.data.layout import BinLayout
+from sapwood.data.page_store import PageReader, PageStorage, PageWriter, StoredPages
+from sapwood.data.row_range import RowRange
 from sapwood.data.sparse import SparseTable
-from sapwood.data.tables import Table
+from sapwood.data.tables import ROWS_AT_ONCE, Table
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
+from sapwood.runtime.memory import release_memory
 
 BLOCK_BYTES = 1 << 22  # bins that are computed at a time before they are bundled
 CHOSEN_ROWS = 8192  # selected rows that are copied from the table at a time
@@ -64,6 +68,9 @@ class Pages:
 
     layout: BinLayout
     pages: list[Page]
+    histogram_bytes: int = (
+        1 << 28
+    )  # of cached histograms; beyond it, those of the nodes with the lowest gains are dropped and computed again
     cuts_are_candidates: ClassVar[bool] = False  # whether a model keeps only the cut points that its trees use
 
     def __init__(self, layout: BinLayout, pages: list[Page]) -> None:
@@ -83,6 +90,7 @@ class Pages:
         rows: np.ndarray | None = None,
         columns: ColumnLayout | None = None,
         page_rows: int | None = None,
+        storage: PageStorage | None = None,
     ) -> Pages:
         """Bin rows of a table. Called by every partition.
 
@@ -91,7 +99,10 @@ class Pages:
         rows : selected rows, ascending; None for all
         columns : column layout; None to choose it from the table
         page_rows : maximum number of rows of a page; None for one page
+        storage : folders for the pages; None for memory
         """
+        if storage is not None and not table.is_sparse:
+            return DiskPages.write(table, binning, execution, rows, storage)
         columns = columns or _agree(ColumnLayout.choose(table, binning, execution), table.n_rows, execution)
         layout = BinLayout(binning, columns, np.zeros(binning.n_features, dtype=np.uint8))
         page, missing, clashes = _build(table, layout, rows, execution)
@@ -119,6 +130,77 @@ class Pages:
         """Pages for kernels that do not use the ids of rows."""
         return self.open(0)
 
+    def visit(self) -> Iterator[tuple[slice, kernels.Page]]:
+        """Yield the rows of each page and the page, for kernels that do not use the ids of rows. A page is valid until the next."""
+        return zip((page.rows for page in self.pages), self.native, strict=True)
+
+
+class DiskPages(Pages):
+    """Binned rows of a partition in files. Features have a column each."""
+
+    def __init__(self, stored: StoredPages, storage: PageStorage, writer: PageWriter | None = None) -> None:
+        self.layout, self.n_rows = stored.layout, stored.n_rows
+        self.stored, self.storage = stored, storage
+        self.reader: PageReader = PageReader(stored, storage)
+        self._writer = writer  # its files are removed with it
+        self.histogram_bytes = storage.histogram_bytes
+
+    @classmethod
+    def write(cls, table: Table, binning: Binning, execution: Execution, rows: np.ndarray | None, storage: PageStorage) -> DiskPages:
+        """Bin rows of a table, page by page; or take the stored pages of the same rows and bins. Called by every partition."""
+        layout = BinLayout(binning, ColumnLayout.plain(binning), np.zeros(binning.n_features, dtype=np.uint8))
+        own = RowRange.of(table.n_rows, execution)
+
+        def key() -> str:
+            return _key(table, binning, rows, own.first, execution)
+
+        if storage.has_any and (found := storage.find(key())) is not None:
+            execution.max(found.layout.missing)
+            return cls(found, storage)
+        missing = np.zeros(binning.n_features, dtype=np.uint8)
+        n_rows, step = table.n_rows if rows is None else len(rows), storage.page_rows(layout)
+
+        def pages() -> Iterator[np.ndarray]:
+            for start in range(0, max(1, n_rows), step):
+                part = slice(start, min(start + step, n_rows))
+                page, own_missing, _ = _build_plain(table, layout, part if rows is None else rows[part], execution)
+                missing[:] |= own_missing
+                yield page.codes
+
+        release_memory()  # of cut points
+        writer = PageWriter(storage, pages())
+        table.release()
+        release_memory()
+        layout = BinLayout(binning, layout.columns, execution.max(missing))
+        return cls(writer.finish(layout, key() if storage.folders else None), storage, writer)
+
+    def take(self, rows: np.ndarray) -> DiskPages:
+        def pages() -> Iterator[np.ndarray]:
+            shape = self.layout.n_groups, -1, self.layout.stride
+            for file in self.stored.files:
+                first, last = np.searchsorted(rows, [file.rows.start, file.rows.stop])
+                size = self.layout.n_groups * file.n_rows * self.layout.stride
+                codes = self.stored.read(file, np.empty(size, dtype=np.uint8), check=True).reshape(shape)
+                yield np.ascontiguousarray(codes[:, rows[first:last] - file.first_row])
+
+        storage = replace(self.storage, folders=())  # a selection is not stored under a name
+        writer = PageWriter(storage, pages())
+        return DiskPages(writer.finish(self.layout, None), storage, writer)
+
+    def visit(self) -> Iterator[tuple[slice, kernels.Page]]:
+        return ((page.rows, native) for page, native in self.reader.visit(0))
+
+    def open(self, first_row: int) -> list[kernels.Page]:
+        raise TypeError("pages in files are not in memory at the same time: use visit()")
+
+
+def _key(table: Table, binning: Binning, rows: np.ndarray | None, first_row: int, execution: Execution) -> str:
+    """Return a digest of the features of some rows of a table, and of their bins."""
+    digest = hashlib.sha256(table.digest(first_row, execution))
+    digest.update(binning.cuts.tobytes() + binning.begin.tobytes())
+    digest.update(b"all" if rows is None else np.ascontiguousarray(rows, dtype=np.int64).data)
+    return digest.hexdigest()[:32]
+
 
 Built = tuple[Page, np.ndarray, np.ndarray]  # page; features with missing values; features that overlap in a bundle
 
@@ -134,12 +216,12 @@ def _build(table: Table, layout: BinLayout, rows: np.ndarray | None, execution: 
     return (_build_plain if layout.columns.is_plain else _build_bundled)(table, layout, rows, execution)
 
 
-def _build_plain(table: Table, layout: BinLayout, rows: np.ndarray | None, execution: Execution) -> Built:
+def _build_plain(table: Table, layout: BinLayout, rows: np.ndarray | slice | None, execution: Execution) -> Built:
     """Build a page in which every feature has its own column."""
     codes, missing, clashes = _empty(table, layout, rows)
     page, cuts = kernels.PageBuffer(codes, layout.width, missing, clashes), layout.binning.native()
-    for first, last in table.feature_blocks(layout.binning.n_features):
-        for at, chosen in _blocks(table, rows, 1 << 20):
+    for at, chosen in _blocks(table, rows, 1 << 20):
+        for first, last in table.feature_blocks(layout.binning.n_features):
             x = table.read(chosen, first, last)
             kernels.bin_table(x, cuts, page, first_row=at, first_feature=first, n_threads=execution.n_threads)
     return Page(codes), missing, clashes
@@ -170,15 +252,19 @@ def _build_sparse(table: SparseTable, layout: BinLayout, rows: np.ndarray | None
     return whole if rows is None else whole.take(rows), missing, clashes
 
 
-def _empty(table: Table, layout: BinLayout, rows: np.ndarray | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _empty(table: Table, layout: BinLayout, rows: np.ndarray | slice | None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return zeros for the codes of a page, for features with missing values, and for features that overlap in a bundle."""
-    n_rows = table.n_rows if rows is None else len(rows)
+    n_rows = table.n_rows if rows is None else rows.stop - rows.start if isinstance(rows, slice) else len(rows)
     missing, clashes = np.zeros((2, layout.binning.n_features), dtype=np.uint8)
     return _aligned_zeros(layout.n_groups, n_rows, layout.stride), missing, clashes
 
 
-def _blocks(table: Table, rows: np.ndarray | None, step: int) -> Iterator[tuple[int, slice | np.ndarray]]:
+def _blocks(table: Table, rows: np.ndarray | slice | None, step: int) -> Iterator[tuple[int, slice | np.ndarray]]:
     """Yield blocks of the rows to bin: the position of the first row, and the rows."""
+    if isinstance(rows, slice):
+        step = min(step, ROWS_AT_ONCE)
+        yield from ((a - rows.start, slice(a, min(a + step, rows.stop))) for a in range(rows.start, rows.stop, step))
+        return
     if rows is not None:
         step = min(step, CHOSEN_ROWS)
         yield from ((a, rows[a : a + step]) for a in range(0, len(rows), step))

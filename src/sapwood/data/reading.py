@@ -17,6 +17,8 @@ from sapwood.data.frames import array_table, column_name, frame_table, open_fram
 from sapwood.data.rows import as_dicts, dicts_table, read_row
 from sapwood.data.sparse import SparseTable, sparse_frame
 from sapwood.data.sparse_formats import check_sparse
+from sapwood.data.stream_table import InspectedStream, StreamTable, inspect_stream
+from sapwood.data.streams import Stream, open_stream
 from sapwood.data.tables import ArrayTable, Table
 
 if TYPE_CHECKING:
@@ -24,10 +26,16 @@ if TYPE_CHECKING:
 
 
 class Source:
-    """Table of the user. A data frame is opened only once."""
+    """Table of the user. A data frame or stream is opened only once.
 
-    def __init__(self, X: Any) -> None:
-        self.X = X
+    Parameters
+    ----------
+    X : table of any kind
+    folder : folder in which a stream that can be read only once is stored; None for the default of `tempfile`
+    """
+
+    def __init__(self, X: Any, folder: str | None = None) -> None:
+        self.X, self.folder = X, folder
 
     @classmethod
     def of(cls, X: Any) -> Source:
@@ -35,8 +43,25 @@ class Source:
 
     @cached_property
     def frame(self) -> nw.DataFrame | None:
-        """Data frame as a narwhals DataFrame; None if X is not a data frame."""
-        return None if self.rows is not None else open_frame(self.X)
+        """Data frame, or the first rows of a stream, as a narwhals DataFrame; None if X is not a data frame."""
+        return None if self.rows is not None else open_frame(self.head)
+
+    @cached_property
+    def stream(self) -> Stream | None:
+        """Stream, if X is read in batches."""
+        return self.X.stream if isinstance(self.X, InspectedStream) else open_stream(self.X, self.folder)
+
+    @cached_property
+    def inspected(self) -> InspectedStream | None:
+        """Stream after its first pass."""
+        if isinstance(self.X, InspectedStream):
+            return self.X
+        return None if self.stream is None else inspect_stream(self.stream)
+
+    @cached_property
+    def head(self) -> Any:
+        """X, or the first rows of a stream."""
+        return self.X if self.stream is None else next(self.stream.batches(self.inspected.names if self.inspected else None))
 
     @cached_property
     def rows(self) -> list[Mapping[Any, Any]] | None:
@@ -80,6 +105,8 @@ def read_any(X: Any, missing_values: frozenset[Any], sparse_missing: bool, reade
     """Return X (or a Source) as a table with its own features. `missing_values` are replaced by missing. With `allow_empty`, X may have no
     rows."""
     source = Source.of(X)
+    if source.inspected is not None:
+        return StreamTable(source.inspected, missing_values, sparse_missing)
     frame, array = source.frame, source.X
     numbers = frozenset(value for value in missing_values if not isinstance(value, str))
     if frame is not None:

@@ -55,7 +55,7 @@ class SparseTable(Table):
             data = np.where(missing, np.nan, data.astype(np.float64)) if missing.any() else data
         self.n_rows, self.n_features = rows.shape
         self.implicit_missing: bool = implicit_missing or 0.0 in missing_values
-        self._csr = sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
+        self._csr = rows if data is rows.data else sparse.csr_array((data, rows.indices, rows.indptr), shape=rows.shape)
         self.names: tuple[Name, ...] | None = None if names is None else tuple(names)
         self._cached_columns: kernels.SparseMatrix | None = None
         self._bools = bools if bools is not None else range(self.n_features) if rows.data.dtype.kind == "b" else ()
@@ -169,6 +169,11 @@ class SparseTable(Table):
         shared = columns.bundle_features(features.astype(np.int32), n_codes.astype(np.int32), max_codes, n_open)
         order = features[np.argsort(shared[features], kind="stable")]
         return [np.sort(group) for group in np.split(order, np.flatnonzero(np.diff(shared[order])) + 1)] if len(order) else []
+
+    def hash_sums(self, first_row: int, execution: Execution) -> np.ndarray:
+        out = np.zeros(self.n_features, dtype=np.uint64)
+        self.native.hash_columns(out, execution.n_threads, first_row)
+        return out
 
     def score(self, scorer: kernels.Scorer, first: int, last: int, out: np.ndarray, execution: Execution) -> None:
         scorer.add_sparse(self.native, first, last, out, execution.n_threads)

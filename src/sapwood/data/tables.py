@@ -15,6 +15,7 @@ from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
 
 ROWS_AT_ONCE = 65536  # rows that are converted at a time, if the kernels cannot read the dtype
+HASHED_COLUMNS = 64  # columns that are hashed at a time
 NAMES_LISTED = 20  # maximum number of names in an error message
 
 
@@ -31,6 +32,7 @@ class Table:
     n_rows: int
     n_features: int
     is_sparse = False  # see SparseTable
+    random_access = True  # whether rows can be read in any order; see StreamTable
 
     @property
     def schema(self) -> Schema:
@@ -66,6 +68,12 @@ class Table:
         """Return all rows of the features [first, last) without a copy; None if that is not possible."""
         return None
 
+    def limit_memory(self, folder: str | None) -> None:
+        """Keep samples of a stream in a file in this folder (None for the default of `tempfile`), not in memory."""
+
+    def release(self) -> None:
+        """Free the memory of rows that were read."""
+
     def column(self, feature: int) -> np.ndarray:
         """Return the values of a feature, (n_rows,), read in blocks."""
         return self.sample(None, feature, feature + 1)[:, 0]
@@ -82,6 +90,19 @@ class Table:
         if len(blocks) == 1:
             return blocks[0]
         return np.concatenate(blocks) if blocks else np.empty((0, last - first))
+
+    def hash_sums(self, first_row: int, execution: Execution) -> np.ndarray:
+        """Return the sums over rows of hashes of (value, row number) of each feature, (n_features,) uint64. `first_row` is the number of
+        the first row."""
+        out = np.zeros(self.n_features, dtype=np.uint64)
+        for rows in self.row_blocks():
+            for first, last in self.feature_blocks(HASHED_COLUMNS):
+                kernels.hash_columns(self.read(rows, first, last), first_row + rows.start, out[first:last], execution.n_threads)
+        return out
+
+    def digest(self, first_row: int, execution: Execution) -> bytes:
+        """Return a hash of all values. `first_row` is the number of the first row."""
+        return repr((self.n_rows, self.n_features)).encode() + self.hash_sums(first_row, execution).tobytes()
 
     def score(self, scorer: kernels.Scorer, first: int, last: int, out: np.ndarray, execution: Execution) -> None:
         """Add the trees [first, last) to raw predictions, (n_rows, n_outputs)."""

@@ -6,5 +6,6 @@ from sapwood.encoding.base import Encoder
 from sapwood.encoding.count import Count
 from sapwood.encoding.levels import OneHot, Partition
 from sapwood.encoding.target import Target
+from sapwood.encoding.target_cv import CrossFittedTarget
 
-ENCODERS: dict[str, type[Encoder]] = {encoder.name: encoder for encoder in (OneHot, Partition, Target, Count)}
+ENCODERS: dict[str, type[Encoder]] = {encoder.name: encoder for encoder in (OneHot, Partition, Target, CrossFittedTarget, Count)}

@@ -13,6 +13,7 @@ from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL, Execution
 
 MASK = (1 << 64) - 1
+FOLD_KEY = 0x8EBC6AF09C88C6E3
 MAX_INTEGER = 1 << 30  # of a target or weight in fixed point: the sum of 2^32 of them fits in an int64
 
 
@@ -117,6 +118,23 @@ class EncodingTargets:
         n = self.n_rows if self.ids is None else int(self.ids[-1]) + 1
         hashes = kernels.hash_rows(n, (self.seed + 0xA0761D6478BD642F * (permutation + 1)) & MASK)
         return np.argsort(hashes if self.ids is None else hashes[self.ids], kind="stable").astype(np.uint32)
+
+    def folds(self, n_folds: int) -> np.ndarray:
+        """Return the fold of each row, (n_rows,) int64: a hash of its id."""
+        key = (self.seed + FOLD_KEY) & MASK
+        if self.ids is None:
+            hashes = kernels.hash_rows(self.n_rows, key, self.first_id)
+        else:
+            hashes = kernels.hash_rows(int(self.ids[-1]) + 1 if len(self.ids) else 0, key, self.first_id)[self.ids]
+        return (hashes.astype(np.uint64) * np.uint64(n_folds) >> np.uint64(32)).astype(np.int64)
+
+    def squares(self, target: int) -> np.ndarray:
+        """Return weight * target^2 of each row, (n_rows,) float64."""
+        weighted = self.targets[target] * self.units[target]
+        if self.weights is None:
+            return weighted**2
+        weight = self.weights * self.weight_unit
+        return np.divide(weighted**2, weight, out=np.zeros(len(weighted)), where=weight > 0)
 
     def sums(self, target: int, keys: np.ndarray, n_keys: int, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return sums of a target and of weights by key, (n_keys, 2) float64, and for each row the sums over the rows of the same key

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,6 +17,7 @@ from sapwood.data.tables import Table
 from sapwood.encoding.base import CategoryKeys, Encoder, EncodingTargets
 from sapwood.encoding.calendar import PARTS, CalendarPart
 from sapwood.encoding.lookup import MAX_KEYS, Lookup, combine, key_space
+from sapwood.runtime.execution import Execution
 
 
 @dataclass(frozen=True)
@@ -220,6 +223,28 @@ class EncodedTable(Table):
             columns = [self.table.read(rows, c, c + 1)[:, 0] for c in self.encoding.columns_of(first)]
             return self.encoding.feature(first, columns)[:, None]
         return self.table.read(rows, first, last)
+
+    @property
+    def random_access(self) -> bool:  # type: ignore[override]
+        return self.table.random_access
+
+    def release(self) -> None:
+        self.table.release()
+
+    def digest(self, first_row: int, execution: Execution) -> bytes:
+        encoding, hashes = self.encoding, hashlib.sha256(self.table.digest(first_row, execution))
+        hashes.update(json.dumps(encoding.to_json()).encode())
+        for array in (*encoding.arrays().values(), encoding.kinds, *(self.given[f] for f in sorted(self.given))):
+            hashes.update(np.ascontiguousarray(array).data)
+        return hashes.digest()
+
+    def sample(self, rows: np.ndarray | None, first: int, last: int) -> np.ndarray:
+        if first in self.given:
+            return self.given[first][slice(None) if rows is None else rows, None]
+        if first in self.encoding.lookups or first in self.encoding.parts:
+            columns = [self.table.sample(rows, c, c + 1)[:, 0] for c in self.encoding.columns_of(first)]
+            return self.encoding.feature(first, columns)[:, None]
+        return self.table.sample(rows, first, last)
 
     def dense(self, rows: slice) -> np.ndarray:
         if rows.stop - rows.start > 1 or self.given or self.encoding.parts:

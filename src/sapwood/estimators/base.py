@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from sapwood.data.named_columns import take_columns
 from sapwood.data.reading import Source, plain_array, read_table
 from sapwood.data.rows import read_row
 from sapwood.data.tables import Table
@@ -24,6 +25,8 @@ from sapwood.estimators.init_score import check_early_exit, initial_raw
 from sapwood.estimators.inputs import FitCall
 from sapwood.estimators.saving import CLASSES, SavedEstimator
 from sapwood.estimators.scikit_callbacks import CallbackSupportMixin, with_callbacks
+from sapwood.estimators.state import from_plain, to_plain
+from sapwood.estimators.streaming import predict_in_batches, prediction_names
 from sapwood.estimators.tables import column_attributes
 from sapwood.estimators.tasks import Task
 from sapwood.estimators.warm_start import warm_start_of_fit, warm_start_of_partial_fit, warm_start_of_refit
@@ -39,7 +42,7 @@ from sapwood.runtime.float_mode import DefaultFloatMode
 from sapwood.training.warm_start import WarmStart
 
 if TYPE_CHECKING:
-    from sapwood.typing import ArrayLike, Rounds, TableLike
+    from sapwood.typing import ArrayLike, Path, Rounds, TableLike
 
 
 class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, BaseEstimator, CommonParameters):
@@ -79,6 +82,17 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         """Set parameters by name."""
         check_names(type(self), {name.partition("__")[0]: value for name, value in params.items()}, self._parameters, ValueError)
         return super().set_params(**params)
+
+    def __copy__(self) -> Self:
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+    def __getstate__(self) -> dict[str, Any]:
+        return to_plain(super().__getstate__())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(from_plain(state))
 
     # Fitting
 
@@ -191,6 +205,25 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
             return raw
         initial = self._initial_raw(Source.of(source), offset, len(raw))
         return raw if initial is None else raw + initial
+
+    def _in_batches(
+        self,
+        predict: Callable[[Any, Any], np.ndarray],
+        X: Any,
+        offset: Any,
+        path: Path | None,
+        names: Callable[[int], list[str]] = prediction_names,
+    ) -> Any:
+        """Return the predictions of a table; for a stream an iterator over those of its batches. With a path, write them to a file."""
+        if "model_" not in self.__dict__:
+            check_is_fitted(self)
+        return predict_in_batches(predict, X, offset, path, self.model_.schema.text_names, names)
+
+    def _with_values(self, X: Any, y: Any, sample_weight: Any, offset: Any, **more: Any) -> list[Any]:
+        """Return the arguments of `score`, with the values of columns of X in the place of their names."""
+        given = {"y": y, "sample_weight": sample_weight, "offset": offset, **more}
+        X, values = take_columns(Source(X), {name: value for name, value in given.items() if value is not None})
+        return [X, *(values.get(name, value) for name, value in given.items())]
 
     def _read(self, source: Source) -> Table:
         return read_table(source, self.model_.schema, type(self).__name__)

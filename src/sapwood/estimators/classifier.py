@@ -25,7 +25,7 @@ from sapwood.runtime.execution import prediction_execution
 from sapwood.training.warm_start import WarmStart
 
 if TYPE_CHECKING:
-    from sapwood.typing import ArrayLike, Rounds, TableLike
+    from sapwood.typing import ArrayLike, Path, Rounds, TableLike
 
 
 class BoostingClassifier(ClassifierSignatures, ClassifierMixin, BaseBoosting, parameters=CLASSIFIER):
@@ -78,7 +78,13 @@ class BoostingClassifier(ClassifierSignatures, ClassifierMixin, BaseBoosting, pa
     _kind: ClassLabels
 
     def predict(
-        self, X: TableLike, *, offset: ArrayLike | None = None, rounds: Rounds = None, early_exit: float | None = None
+        self,
+        X: TableLike,
+        *,
+        offset: ArrayLike | None = None,
+        rounds: Rounds = None,
+        early_exit: float | None = None,
+        path: Path | None = None,
     ) -> np.ndarray:
         """Predict classes.
 
@@ -92,18 +98,37 @@ class BoostingClassifier(ClassifierSignatures, ClassifierMixin, BaseBoosting, pa
         early_exit : float, optional
             Stop adding rounds to a row once the raw prediction of its class exceeds that of every other class by this margin, which is
             checked every ten rounds. Faster if most rows are easy; the larger the margin, the closer to the full prediction.
+        path : path, optional
+            Parquet file to which the classes are written, with the column "prediction", or "prediction_0", "prediction_1", ... for
+            several labels. Then nothing is returned.
 
         Returns
         -------
         array of shape (n_rows,), or (n_rows, n_labels) of 0 and 1 for multilabel classification
+            For a stream, such as the result of `sapwood.scan`, an iterator over the arrays of its batches.
         """
-        return self._predict_from_raw(self._raw_predict(X, offset, rounds, early_exit))
+
+        def predict(X: Any, offset: Any) -> np.ndarray:
+            return self._predict_from_raw(self._raw_predict(X, offset, rounds, early_exit))
+
+        return self._in_batches(predict, X, offset, path)
 
     def predict_proba(
-        self, X: TableLike, *, offset: ArrayLike | None = None, rounds: Rounds = None, early_exit: float | None = None
+        self,
+        X: TableLike,
+        *,
+        offset: ArrayLike | None = None,
+        rounds: Rounds = None,
+        early_exit: float | None = None,
+        path: Path | None = None,
     ) -> np.ndarray:
-        """Predict the (n_rows, n_classes) probabilities of the classes, or of each label. Arguments as in `predict`."""
-        return self._probabilities(self._raw_predict(X, offset, rounds, early_exit))
+        """Predict the (n_rows, n_classes) probabilities of the classes, or of each label. Arguments as in `predict`; the columns of a file
+        are "probability_" and the class."""
+
+        def predict(X: Any, offset: Any) -> np.ndarray:
+            return self._probabilities(self._raw_predict(X, offset, rounds, early_exit))
+
+        return self._in_batches(predict, X, offset, path, lambda n: [f"probability_{label}" for label in self.classes_.tolist()])
 
     def decision_function(
         self, X: TableLike, *, offset: ArrayLike | None = None, rounds: Rounds = None, early_exit: float | None = None
@@ -125,7 +150,9 @@ class BoostingClassifier(ClassifierSignatures, ClassifierMixin, BaseBoosting, pa
 
     def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, offset: ArrayLike | None = None) -> float:
         """Return the accuracy of the predictions; for multilabel classification the subset accuracy."""
-        return self._score_predicted(y, self.predict(X, offset=offset), sample_weight)
+        check_is_fitted(self)
+        X, y, sample_weight, offset = self._with_values(X, y, sample_weight, offset)
+        return self._score_predicted(y, self._predict_from_raw(self._raw_predict(X, offset)), sample_weight)
 
     def _score_predicted(self, y: Any, predicted: np.ndarray, sample_weight: Any) -> float:
         return float(accuracy_score(y, predicted, sample_weight=sample_weight))
@@ -146,7 +173,8 @@ class BoostingClassifier(ClassifierSignatures, ClassifierMixin, BaseBoosting, pa
         return self._kind.most_probable(raw)
 
     def _probabilities(self, raw: np.ndarray) -> np.ndarray:
-        return self._kind.probabilities(self.model_.apply_link(np.ascontiguousarray(raw), prediction_execution(len(raw), self.n_jobs)))
+        execution = prediction_execution(len(raw), self.n_jobs)
+        return self._kind.probabilities(self.model_.apply_link(raw, execution), execution)
 
     def _decisions(self, raw: np.ndarray) -> np.ndarray:
         return raw[:, 0] if raw.shape[1] == 1 else raw

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sapwood.data.reading import Source
 from sapwood.data.tables import Table
+from sapwood.estimators.notebook import estimator_html
 from sapwood.estimators.tables import first_table
 from sapwood.inspection.describe import Description, describe
 from sapwood.inspection.recursion import recursion_of
@@ -153,6 +156,52 @@ class ExplainedEstimator(ABC):
             raise ExportError(f"init={self.init!r} cannot be exported: export it separately, and the trees with model_.export")
         return export(self.model_, format, path, self._export_classes, options)
 
+    def report(
+        self,
+        X: TableLike,
+        y: ArrayLike | None = None,
+        path: Path = "report.html",
+        *,
+        sample_weight: ArrayLike | None = None,
+        reference: TableLike | None = None,
+        slice_by: Any = None,
+        sensitive: Any = None,
+        title: str | None = None,
+        notes: Mapping[str, str] | None = None,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        offset: ArrayLike | None = None,
+    ) -> None:
+        """Write a report of the model and of rows: one HTML file that needs no network.
+
+        The arguments are those of `sapwood.report.write_report`.
+
+        Parameters
+        ----------
+        X : table of shape (n_rows, n_features)
+            Rows that the model was not trained on.
+        y : array-like, optional
+            Targets.
+        path : path, default="report.html"
+            File to write.
+        sample_weight : array-like, optional
+            Weights of the rows.
+        reference : table, optional
+            Second table, such as the training rows: the report shows the drift from it to X.
+        slice_by, sensitive : name or names of columns, array-like, or dict of name -> array-like, optional
+            Columns to divide errors by, and columns to compare groups by (fairness).
+        title : str, optional
+        notes : dict of heading -> text, optional
+            Text of the model card.
+        qid, group, offset : array-like, optional
+            As in `fit`.
+        """
+        from sapwood.report import write_report  # imports this package
+
+        choices: dict[str, Any] = {"sample_weight": sample_weight, "reference": reference, "slice_by": slice_by, "sensitive": sensitive}
+        choices |= {"title": title, "notes": notes, "qid": qid, "group": group, "offset": offset}
+        write_report(self, X, y, path, **choices)
+
     @property
     def _export_classes(self) -> list[Any] | None:
         """Class labels that an exported model predicts; None for raw predictions or numbers."""
@@ -214,6 +263,15 @@ class ExplainedEstimator(ABC):
         from sklearn.inspection import permutation_importance  # slow to import
 
         return permutation_importance(self, X, y, scoring=scoring, **rest).importances_mean
+
+    def _repr_html_(self) -> str:
+        """Return the estimator as HTML: parameters that differ from the defaults; if fitted, curves, importances and the first tree."""
+        return estimator_html(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Called by Jupyter. With scikit-learn's setting display="text", only the text."""
+        bundle = {"text/plain": repr(self)}
+        return {**bundle, "text/html": self._repr_html_()} if get_config()["display"] == "diagram" else bundle
 
     # Called by scikit-learn
 

@@ -94,14 +94,16 @@ def read_data(parameters: CommonParameters, task: Task[Any], call: FitCall, star
     splits: list[tuple[Dataset, Dataset]] = []
     if p.validation_folds is not None or p.refit_all:
         _check_procedure(p, call, start, stops)
-        splits, stop_set = _splits(p, train, inputs.X, call.options.groups, seed, targets.has_strata, execution), VALIDATION
+        splits, stop_set = (
+            _splits(p, train, splittable(inputs, table), call.options.groups, seed, targets.has_strata, execution),
+            VALIDATION,
+        )
     elif stops:
         stop_set = choose_stop_set(p, call.validation.any, named)
     if not splits and stop_set == VALIDATION and not call.validation.any:
-        train, validation = split(p, train, inputs.X, call.options.groups, seed, targets.has_strata, execution)
+        train, validation = split(p, train, splittable(inputs, table), call.options.groups, seed, targets.has_strata, execution)
     loss.check_all_targets(train.take(train.y), execution)
     _check_init(p.init, execution)
-    _check_time_limit(p, execution)
     init = fitted_init(p.init, inputs.X, inputs.y, train.weight, train.rows) if previous is None else start.init
     train = replace(train, offset=initial_raw(init, inputs.source, inputs.offset, table.n_rows, loss, p.n_jobs, reader))
 
@@ -125,6 +127,11 @@ def read_data(parameters: CommonParameters, task: Task[Any], call: FitCall, star
     return FitData(p, resolved, train, eval_sets, schema, features, targets, loss, init, seed, stop_set, tuple(splits))
 
 
+def splittable(inputs: FitInput, table: Table) -> Any:
+    """Return the table for a splitter of scikit-learn: X, or as many empty rows as a stream has."""
+    return inputs.X if table.random_access else np.empty((table.n_rows, 0))
+
+
 def _check_complete(inputs: FitInput) -> None:
     """Raise a ValueError if X or y is missing while another argument of the evaluation set is given."""
     if inputs.X is None or inputs.y is None:
@@ -132,12 +139,6 @@ def _check_complete(inputs: FitInput) -> None:
         present = next(name for name, value in [*arguments.items(), *inputs.more.items()] if value is not None)
         missing = next(name for name, value in arguments.items() if value is None)
         raise ValueError(f"{present} is provided, but {missing} was not provided")
-
-
-def _check_time_limit(p: ResolvedParameters, execution: Execution) -> None:
-    """Raise a ValueError if partitions would have to agree on the time."""
-    if p.time_limit is not None and not execution.is_local:
-        raise ValueError(f"time_limit={p.time_limit} cannot be combined with several partitions of the rows: use max_iter")
 
 
 def _check_init(init: Any, execution: Execution) -> None:
@@ -198,7 +199,6 @@ def _check_procedure(p: ResolvedParameters, call: FitCall, start: WarmStart, sto
         start.how or "warm_start": bool(start.how),
         "eval_sets": folds and bool(call.options.eval_sets),
         "callbacks": bool(call.options.callbacks),
-        "checkpoint": call.options.checkpoint is not None,
     }
     for other, clash in clashes.items():
         if clash:

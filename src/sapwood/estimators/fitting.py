@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,11 @@ from sapwood.estimators.fit_data import FitData, read_data
 from sapwood.estimators.fit_result import FitResult
 from sapwood.estimators.fitted_view import Prototype
 from sapwood.estimators.inputs import FitCall
+from sapwood.estimators.memory_plan import check_memory, plan_storage
 from sapwood.estimators.procedures import AveragedFolds, Procedure, Replayed, Single, Trained, Trainer
+from sapwood.estimators.saving import NOT_SAVED
 from sapwood.estimators.scorers import Scoring
+from sapwood.estimators.streaming import check_streams
 from sapwood.estimators.tasks import Task
 from sapwood.model import Model
 from sapwood.params.plan import make_plan
@@ -39,12 +43,19 @@ def fit(
     """
     began = time.monotonic()
     limits: list[TimeLimit] = []
+    check_streams(parameters, call)
+    check_memory(parameters, call)
+    call = call.with_values()
     data, options = read_data(parameters, task, call, start, prototype.name, execution), call.options
     p = data.parameters
     n_rows = execution.total(data.train.n_rows)
     plan = make_plan(p, data.features, data.schema, data.loss, n_rows, start)
-    fingerprint = data.train.fingerprint(execution=execution)
-    same_rows = start.data in (None, fingerprint.digest)
+
+    @cache
+    def fingerprint() -> Fingerprint:
+        return data.train.fingerprint(execution=execution)  # late: the passes over a stream that come first hash it
+
+    same_rows = start.data is None or start.data == fingerprint().digest
     encoded = plan.encoding.fit(data.train, data.loss, data.seed, start, execution, same_rows=same_rows)
 
     def result(model: Model) -> FitResult:
@@ -57,23 +68,33 @@ def fit(
     def callbacks(model: Model, until: float) -> list[Callback]:
         if p.time_limit is not None:
             limits.append(TimeLimit(max(1e-9, p.time_limit * until - (time.monotonic() - began))))
-        return [*limits[-1:], *_own_callbacks(p, data), *options.callbacks, *prototype.callbacks(result(model), call.train.X, call.train.y)]
+        own = [*limits[-1:], *_own_callbacks(p, data)]
+        all_ = [*own, *options.callbacks, *prototype.callbacks(result(model), call.train.X, call.train.y)]
+        return [callback for callback in all_ if execution.collective.rank == 0 or not callback.first_partition_only]
 
-    def open_checkpoint(measures: dict[str, list[Measure]]) -> CheckpointWriter:
+    def open_checkpoint(measures: dict[str, list[Measure]], run: str) -> CheckpointWriter:
         if options.checkpoint is None:
             return CheckpointWriter()
-        if not execution.is_local:
+        checkpoint = Checkpoint.of(options.checkpoint)
+        if checkpoint.for_partitions and not isinstance(procedure, Single):
+            if checkpoint.optional:
+                return CheckpointWriter()
+            raise ValueError("checkpoint cannot be combined with validation_folds or refit_all on a cluster: leave one of them out")
+        if not execution.is_local and not checkpoint.for_partitions:
             raise ValueError("checkpoint cannot be combined with several partitions of the rows")
         fingerprints = {name: eval_set.fingerprint(data.train.table, execution) for name, eval_set in data.eval_sets.items()}
-        fingerprints = {TRAIN: fingerprint, **fingerprints}
-        return Checkpoint.of(options.checkpoint).open(_signature(p, prototype.name, data, fingerprints, measures, start, options.callbacks))
+        fingerprints = {TRAIN: fingerprint(), **fingerprints}
+        signature = _signature(p, prototype.name, data, fingerprints, measures, start, options.callbacks, run)
+        return checkpoint.of_run(run).open(signature)
 
-    build = plan.binning.builder(data.train, encoded, data.seed, execution, start.model)
+    procedure = make_procedure(p)
+    storage = plan_storage(p, data)
+    build = plan.binning.builder(data.train, encoded, data.seed, execution, start.model, storage)
     trainer = Trainer(data, plan, start, encoded, build, measures, callbacks, open_checkpoint, execution)
-    trained = make_procedure(p).run(trainer)
-    if timed_out := any(limit.reached for limit in limits):
+    trained = procedure.run(trainer)
+    if timed_out := execution.any(any(limit.reached for limit in limits)):
         warnings.warn(f"time_limit={p.time_limit} ended training: the model has {trained.model.n_rounds} rounds", UserWarning, stacklevel=2)
-    digest = join_digests(filter(None, (start.data, fingerprint.digest)))
+    digest = join_digests(filter(None, (start.data, fingerprint().digest)))
     return replace(
         result(trained.model),
         scores=trained.scores,
@@ -107,9 +128,10 @@ def _signature(
     measures: dict[str, list[Measure]],
     start: WarmStart,
     callbacks: Sequence[Callback],
+    run: str,
 ) -> FitSignature:
     """Return the signature of everything that determines the bytes of the model and the scores."""
-    ignored = {"n_jobs", "verbose", "random_state", "warm_start", "time_limit"} | ({"max_iter"} if p.boosting != "forest" else set())
+    ignored = {"random_state", "warm_start", "time_limit", *NOT_SAVED} | ({"max_iter"} if p.boosting != "forest" else set())
     settings = {"the estimator": as_text(name)}
     settings |= {name: as_text(value) for name, value in vars(p).items() if name not in ignored}
     settings |= {
@@ -119,6 +141,7 @@ def _signature(
         "the metrics": as_text({on: [measure.name for measure in of] for on, of in measures.items()}),
         "callbacks": as_text([(type(callback), callback.settings()) for callback in callbacks]),
         "the version of Sapwood": __version__,
+        **({"the training run": run} if run else {}),
     }
     return FitSignature(settings, fingerprints)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sapwood.callbacks import TRAIN, VALIDATION, Callback
+from sapwood.data.named_columns import take_columns
 from sapwood.data.reading import Source
 from sapwood.params.signatures import FitArguments
 from sapwood.training.checkpoint import Checkpoint
@@ -42,6 +43,21 @@ class FitInput:
     def source(self) -> Source:
         return Source(self.X)
 
+    def with_values(self, groups: Any = None) -> tuple[FitInput, Any]:
+        """Return the input and `groups`, with the values of columns in the place of their names."""
+        of_rows = {name: value for name, value in self.more.items() if name.startswith("qid")}
+        given = {"y": self.y, "sample_weight": self.sample_weight, "offset": self.offset, **of_rows, "groups": groups}
+        X, values = take_columns(self.source, {self._argument(name): value for name, value in given.items() if value is not None})
+        if not values:
+            return self if self.source.stream is None else replace(self, X=self.source.stream), groups
+        y, weight, offset, *more, groups = (values.get(self._argument(name), value) for name, value in given.items())
+        inputs = replace(self, X=X, y=y, sample_weight=weight, offset=offset, more=self.more | dict(zip(of_rows, more, strict=True)))
+        return inputs, groups
+
+    def _argument(self, name: str) -> str:
+        """Return the name of an argument as the user gave it, for error messages."""
+        return name if name.endswith(self.suffix) else name + self.suffix
+
 
 @dataclass(frozen=True)
 class FitOptions:
@@ -54,7 +70,11 @@ class FitOptions:
     checkpoint: Checkpoint | Path | None = None
 
     def named_sets(self) -> dict[str, FitInput]:
-        """Return the evaluation sets by name."""
+        """Return the evaluation sets by name, with the values of columns in the place of their names."""
+        return {name: inputs.with_values()[0] for name, inputs in self.given_sets().items()}
+
+    def given_sets(self) -> dict[str, FitInput]:
+        """Return the evaluation sets by name, as they were given."""
         eval_sets = self.eval_sets or {}
         if not isinstance(eval_sets, Mapping):
             if not isinstance(eval_sets, (list, tuple)):
@@ -83,6 +103,11 @@ class FitCall:
         more = not_none(group_val=a.group_val, qid_val=a.qid_val)
         validation = FitInput(a.X_val, a.y_val, a.sample_weight_val, more, "_val", a.offset_val)
         return cls(train, validation, FitOptions(a.groups, a.eval_sets, a.eval_metric, a.callbacks or (), a.checkpoint))
+
+    def with_values(self) -> FitCall:
+        """Return the call with the values of columns of X in the place of their names. Reads these columns of a stream."""
+        train, groups = self.train.with_values(self.options.groups)
+        return FitCall(train, self.validation.with_values()[0], replace(self.options, groups=groups))
 
 
 def _eval_input(name: str, eval_set: Any) -> FitInput:

@@ -19,7 +19,7 @@ from sapwood.params.table import RANKER
 from sapwood.runtime.execution import local_execution
 
 if TYPE_CHECKING:
-    from sapwood.typing import ArrayLike, Rounds, TableLike
+    from sapwood.typing import ArrayLike, Path, Rounds, TableLike
 
 
 class BoostingRanker(RankerSignatures, BaseBoosting, parameters=RANKER):
@@ -77,7 +77,7 @@ class BoostingRanker(RankerSignatures, BaseBoosting, parameters=RANKER):
 
     _task = Ranking
 
-    def predict(self, X: TableLike, *, offset: ArrayLike | None = None, rounds: Rounds = None) -> np.ndarray:
+    def predict(self, X: TableLike, *, offset: ArrayLike | None = None, rounds: Rounds = None, path: Path | None = None) -> np.ndarray:
         """Predict scores. Rows with higher scores rank higher within their query.
 
         Parameters
@@ -87,12 +87,15 @@ class BoostingRanker(RankerSignatures, BaseBoosting, parameters=RANKER):
             Initial raw predictions, as in `fit`.
         rounds : int or (first, last), optional
             Number of rounds to use, or a range of rounds with `last` excluded. None: all rounds up to the best one.
+        path : path, optional
+            Parquet file to which the scores are written, in the column "prediction". Then nothing is returned.
 
         Returns
         -------
         array of shape (n_rows,)
+            For a stream, such as the result of `sapwood.scan`, an iterator over the arrays of its batches.
         """
-        return self._predict_from_raw(self._raw_predict(X, offset, rounds))
+        return self._in_batches(lambda X, offset: self._predict_from_raw(self._raw_predict(X, offset, rounds)), X, offset, path)
 
     def staged_predict(self, X: TableLike, *, offset: ArrayLike | None = None) -> Iterator[np.ndarray]:
         """`predict` after each round."""
@@ -111,7 +114,8 @@ class BoostingRanker(RankerSignatures, BaseBoosting, parameters=RANKER):
     ) -> float:
         """Mean NDCG of the first k rows of each query (None: all rows)."""
         check_is_fitted(self)
-        scores = self.predict(X, offset=offset)
+        X, y, sample_weight, offset, qid = self._with_values(X, y, sample_weight, offset, qid=qid)
+        scores = self._predict_from_raw(self._raw_predict(X, offset))
         queries = Queries.of(group, qid, len(scores))
         y = check_numbers(y, len(scores), "y")
         weight = check_weights(sample_weight, len(scores), "sample_weight")

@@ -27,7 +27,7 @@ from sapwood.params.table import REGRESSION_LOSSES, REGRESSOR, LossNames
 from sapwood.runtime.execution import prediction_execution
 
 if TYPE_CHECKING:
-    from sapwood.typing import ArrayLike, Rounds, TableLike
+    from sapwood.typing import ArrayLike, Path, Rounds, TableLike
 
 
 class BoostingRegressor(RegressorSignatures, RegressorMixin, BaseBoosting, parameters=REGRESSOR):
@@ -79,7 +79,7 @@ class BoostingRegressor(RegressorSignatures, RegressorMixin, BaseBoosting, param
     _n_columns: int
     baseline_hazard_: BaselineHazard
 
-    def predict(self, X: TableLike, *, offset: ArrayLike | None = None, rounds: Rounds = None) -> np.ndarray:
+    def predict(self, X: TableLike, *, offset: ArrayLike | None = None, rounds: Rounds = None, path: Path | None = None) -> np.ndarray:
         """Predict targets.
 
         Parameters
@@ -89,12 +89,16 @@ class BoostingRegressor(RegressorSignatures, RegressorMixin, BaseBoosting, param
             Initial raw predictions, as in `fit`.
         rounds : int or (first, last), optional
             Number of rounds to use, or a range of rounds with `last` excluded. None: all rounds up to the best one.
+        path : path, optional
+            Parquet file to which the predictions are written, with the columns "prediction" or "prediction_0", "prediction_1", ... Then
+            nothing is returned.
 
         Returns
         -------
         array of shape (n_rows,), or (n_rows, n_outputs) for several outputs or quantiles
+            For a stream, such as the result of `sapwood.scan`, an iterator over the arrays of its batches.
         """
-        return self._predict_from_raw(self._raw_predict(X, offset, rounds))
+        return self._in_batches(lambda X, offset: self._predict_from_raw(self._raw_predict(X, offset, rounds)), X, offset, path)
 
     def staged_predict(self, X: TableLike, *, offset: ArrayLike | None = None) -> Iterator[np.ndarray]:
         """Yield `predict` after each round."""
@@ -103,7 +107,8 @@ class BoostingRegressor(RegressorSignatures, RegressorMixin, BaseBoosting, param
     def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, offset: ArrayLike | None = None) -> float:
         """Return R^2 of the predictions; for survival losses the concordance index; for several quantiles the mean D^2 pinball score."""
         check_is_fitted(self)
-        return self._score_predicted(y, self.predict(X, offset=offset), sample_weight)
+        X, y, sample_weight, offset = self._with_values(X, y, sample_weight, offset)
+        return self._score_predicted(y, self._predict_from_raw(self._raw_predict(X, offset)), sample_weight)
 
     def fit_baseline(
         self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None, *, offset: ArrayLike | None = None

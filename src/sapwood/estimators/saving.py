@@ -27,7 +27,13 @@ if TYPE_CHECKING:
     from sapwood.estimators.base import BaseBoosting
     from sapwood.typing import Path
 
-NOT_SAVED = ("n_jobs", "verbose")  # parameters that do not affect the model: the same fit gives the same file
+NOT_SAVED = (
+    "n_jobs",
+    "verbose",
+    "memory_limit",
+    "pages_dir",
+    "pages_compression",
+)  # parameters that do not affect the model: the same fit gives the same file
 MAX_DEPTH = 4  # of `init` estimators that have an `init` themselves
 STORED = {"init": "stored"}  # `init_` is in this file
 FITTED = {"init": "fitted"}  # the parameter `init` is the same object as `init_`

@@ -17,7 +17,7 @@ KINDS = {"logit": "binary", "softmax": "multiclass", "log": "count"}  # by link
 def shape_of(data: Dataset, loss: Loss, call: FitCall, execution: Execution) -> Shape:
     """Shape of a fit on these rows."""
     options = call.options
-    given = {"callbacks": options.callbacks, "eval_sets": options.eval_sets, "checkpoint": options.checkpoint}
+    given = {"callbacks": options.callbacks, "eval_sets": options.eval_sets}
     return Shape(
         n_rows=execution.total(data.n_rows),
         n_features=data.table.n_features,

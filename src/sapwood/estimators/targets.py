@@ -16,8 +16,8 @@ from sapwood.data.dataset import BinnedDataset
 from sapwood.losses import BINARY, MULTICLASS, SOFT_LABELS, Loss
 from sapwood.losses.multilabel import MultiLabelLoss
 from sapwood.losses.registry import find_loss
+from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
-from sapwood.runtime.float_mode import DefaultFloatMode
 
 MANY_ROWS = 20  # with more rows, nearly as many classes as rows are probably a mistake
 SUM_TOLERANCE = 1e-6  # tolerance of the sum of the probabilities of a row
@@ -166,16 +166,14 @@ class ClassLabels(Targets):
             return self.classes[(raw[:, 0] > 0).astype(np.intp) if len(self.classes) == 2 else np.zeros(len(raw), dtype=np.intp)]
         return self.classes[raw.argmax(axis=1)]
 
-    def probabilities(self, linked: np.ndarray) -> np.ndarray:
+    def probabilities(self, linked: np.ndarray, execution: Execution) -> np.ndarray:
         """Return the (n_rows, n_classes) probabilities from the output of the inverse link."""
         if len(self.classes) == 1:
             return np.ones((len(linked), 1))
         if linked.shape[1] > 1:
             return linked
         probabilities = np.empty((len(linked), 2))
-        probabilities[:, 1] = linked[:, 0]
-        with DefaultFloatMode():
-            np.subtract(1.0, probabilities[:, 1], out=probabilities[:, 0])
+        kernels.fill_two_classes(linked, probabilities, execution.n_threads)
         return probabilities
 
     def row_weights(self, class_weight: Any, encoded: np.ndarray) -> np.ndarray:
@@ -215,7 +213,7 @@ class MultiLabels(ClassLabels):
     def most_probable(self, raw: np.ndarray) -> np.ndarray:
         return (raw > 0).astype(np.int64)
 
-    def probabilities(self, linked: np.ndarray) -> np.ndarray:
+    def probabilities(self, linked: np.ndarray, execution: Execution) -> np.ndarray:
         return linked
 
 
@@ -298,7 +296,7 @@ class ProbabilitySums(ClassLabels):
     def most_probable(self, raw: np.ndarray) -> np.ndarray:
         return self.classes[raw.argmax(axis=1)]
 
-    def probabilities(self, linked: np.ndarray) -> np.ndarray:
+    def probabilities(self, linked: np.ndarray, execution: Execution) -> np.ndarray:
         return linked
 
 

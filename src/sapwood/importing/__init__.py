@@ -23,7 +23,7 @@ def import_model(model: Any) -> Any:
 
     Parameters
     ----------
-    model : Booster, fitted estimator, or path of a model file of LightGBM or XGBoost
+    model : Booster, fitted estimator, path of a model file of LightGBM or XGBoost, or text of a LightGBM model
 
     Returns
     -------
@@ -39,6 +39,8 @@ def import_model(model: Any) -> Any:
     >>> float(abs(import_model(forest).predict_proba(X) - forest.predict_proba(X)).max()) < 1e-12
     True
     """
+    if isinstance(model, str) and "\n" in model:
+        return from_lightgbm(model)
     if isinstance(model, str | os.PathLike):
         with open(model, "rb") as file:
             return (from_lightgbm if file.read(4) == b"tree" else from_xgboost)(model)

@@ -13,10 +13,11 @@ from sapwood.estimators.targets import MultiLabels
 from sapwood.importing.base import MAX_ROWS, ImportedModelError, check_outputs, check_sets, in_range, reading_model
 from sapwood.importing.builder import build_model, make_schema
 from sapwood.importing.estimators import as_classifier, as_ranker, as_regressor, loss_name
+from sapwood.runtime.float_mode import in_default_float_mode
 from sapwood.trees.column_tree import ColumnTree
 from sapwood.trees.leaf_models import ConstantLeaves
 
-CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of decision_type
+CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of decision_type; the next two are one of:
 NO_MISSING, ZERO_IS_MISSING, NAN_IS_MISSING = range(3)
 # objective: (kind of estimator, link, loss)
 OBJECTIVES = {
@@ -39,6 +40,7 @@ OBJECTIVES = {
 }
 
 
+@in_default_float_mode
 def from_lightgbm(model: Any) -> Any:
     """Import a LightGBM model as an estimator.
 
@@ -143,7 +145,7 @@ class _Text:
         if fields.get("is_linear", "0") != "0":
             raise ImportedModelError("linear trees (linear_tree=True of LightGBM) cannot be imported: only constant leaves are supported")
         self.values = self._numbers("leaf_value")
-        self.decisions = self._numbers("decision_type", np.int64)
+        self.decisions = in_range(self._numbers("decision_type", np.int64), 0, 11, "decision_type")
         self.boundaries = self._numbers("cat_boundaries", np.int64)
         self.words = self._numbers("cat_threshold", np.uint32)
 

@@ -24,6 +24,7 @@ from sapwood.importing.base import ImportedModelError
 from sapwood.importing.builder import build_model, make_schema
 from sapwood.importing.estimators import as_classifier, as_regressor, loss_name
 from sapwood.importing.float32 import at_most
+from sapwood.runtime.float_mode import in_default_float_mode
 from sapwood.trees.column_tree import ColumnTree
 from sapwood.trees.leaf_models import ConstantLeaves
 
@@ -34,6 +35,7 @@ TREES = DecisionTreeClassifier, DecisionTreeRegressor
 LINKS = {"poisson": "log", "gamma": "log"}  # links of regression losses; identity for others
 
 
+@in_default_float_mode
 def from_sklearn(model: Any) -> Any:
     """Import a fitted scikit-learn model as an estimator.
 

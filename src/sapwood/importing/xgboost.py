@@ -15,6 +15,7 @@ from sapwood.importing.base import ImportedModelError, check_columns, check_outp
 from sapwood.importing.builder import build_model, make_schema, rows_and_cover
 from sapwood.importing.estimators import as_classifier, as_ranker, as_regressor, loss_name
 from sapwood.importing.float32 import below
+from sapwood.runtime.float_mode import in_default_float_mode
 from sapwood.trees.column_tree import ColumnTree
 from sapwood.trees.leaf_models import ConstantLeaves
 
@@ -46,6 +47,7 @@ FEWEST_CODES = 256  # minimum number of levels if the file does not list them
 MAX_CODE = (1 << 20) - 1
 
 
+@in_default_float_mode
 def from_xgboost(model: Any) -> Any:
     """Import an XGBoost model as an estimator.
 

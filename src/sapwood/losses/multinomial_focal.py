@@ -32,6 +32,12 @@ class MultinomialFocal(Loss):
     def encoding_targets(self, y: np.ndarray, execution: Execution = SERIAL) -> np.ndarray:
         return MultinomialLogLoss(self.n_outputs).encoding_targets(y, execution)
 
+    def base_score(self, y: np.ndarray, weight: np.ndarray | None, execution: Execution = SERIAL) -> np.ndarray:
+        """Return the base score from one row for each class: rows of a class have the same derivatives at a constant prediction."""
+        weight = np.ones(len(y)) if weight is None else weight
+        of_classes = execution.exact_sums(weight[y == k] for k in range(self.n_outputs))
+        return super().base_score(np.arange(float(self.n_outputs)), np.array(of_classes))
+
     def loss(self, y: np.ndarray, raw: np.ndarray) -> np.ndarray:
         nll = np.empty(len(y))  # -log(t), also if t underflows
         kernels.softmax_values(kernels.LossRows(y, np.ascontiguousarray(raw.T), None), nll, 1)

@@ -10,6 +10,7 @@ from typing import Any
 from sapwood.metrics import classification, ranking, regression
 from sapwood.metrics.base import Metric
 from sapwood.metrics.concordance import concordance_index, concordance_of_times
+from sapwood.metrics.survival import brier_scores, integrated_brier_score
 
 METRICS = {
     metric.name: metric
@@ -99,4 +100,16 @@ def parameters_of(function: Callable[..., Any]) -> Mapping[str, inspect.Paramete
         return {}
 
 
-__all__ = ["METRICS", "Metric", "as_metric", "classification", "find_metric", "is_scorer", "ranking", "regression"]
+__all__ = [
+    "METRICS",
+    "Metric",
+    "as_metric",
+    "brier_scores",
+    "classification",
+    "concordance_index",
+    "find_metric",
+    "integrated_brier_score",
+    "is_scorer",
+    "ranking",
+    "regression",
+]

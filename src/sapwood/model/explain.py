@@ -46,11 +46,26 @@ class Explanation:
         size = np.abs(values).mean(axis=0).reshape(values.shape[1], -1)  # (n_columns, n_outputs)
         names = self.feature_names or [f"column {c}" for c in range(len(size))]
         order = np.argsort(-size.sum(axis=1), kind="stable")[:COLUMNS_SHOWN].tolist()
-        header = ["column", *([f"output {k}" for k in range(size.shape[1])] if several else ["mean absolute value"])]
+        if not several:
+            return self._bars(values, names)
+        header = ["column", *(f"output {k}" for k in range(size.shape[1]))]
         hidden = f"; {len(size) - len(order)} columns not shown" if len(order) < len(size) else ""
         return html.table(
             header, [[names[c], *(f"{one:.4g}" for one in size[c])] for c in order], f"SHAP values of {len(values)} rows{hidden}"
         )
+
+    def _bars(self, values: np.ndarray, names: list[str]) -> str:
+        """Table of one output: of a single row, what each column adds to the base value; otherwise mean absolute values."""
+        single = len(values) == 1
+        size = values[0] if single else np.abs(values).mean(axis=0)
+        order = np.argsort(-np.abs(size), kind="stable")[:COLUMNS_SHOWN].tolist()
+        hidden = f"; {len(size) - len(order)} columns not shown" if len(order) < len(size) else ""
+        if not single:
+            rows = [(names[c], float(size[c])) for c in order]
+            return html.bars(["column", "mean absolute value"], rows, f"SHAP values of {len(values)} rows{hidden}")
+        base = float(self.base_values[0])
+        caption = f"SHAP values: base value {base:.4g}, raw prediction {base + float(size.sum()):.4g}{hidden}"
+        return html.bars(["column", "SHAP value"], [(names[c], float(size[c])) for c in order], caption)
 
     def to_shap(self) -> Any:
         """Return a `shap.Explanation`, for the plots of shap (which must be installed).

@@ -16,6 +16,7 @@ from sapwood.encoding.encoding import Encoding
 from sapwood.losses.base import LINKS
 from sapwood.losses.registry import is_valid_name
 from sapwood.runtime import kernels
+from sapwood.runtime.float_mode import in_default_float_mode
 from sapwood.trees.leaf_models import LEAF_MODELS, ConstantLeaves, LeafModel
 
 SCHEMA = 1
@@ -85,12 +86,14 @@ def unpack(data: bytes | np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, A
     return arrays, header
 
 
+@in_default_float_mode
 def seal(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> bytes:
     """Return the content of a file with any arrays and header, and a checksum."""
     text = json.dumps({"schema": SCHEMA, **header}, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return bytes(container.pack(arrays, {"sapwood": text, "sha256": checksum(arrays, text)}))
 
 
+@in_default_float_mode
 def unseal(data: bytes | np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return the arrays and the header of a file that `seal` wrote. Checksum and schema are checked, the contents are not."""
     if not isinstance(data, np.ndarray):
@@ -102,7 +105,7 @@ def unseal(data: bytes | np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, A
     header = container.read_json(document, len(data))
     _require(isinstance(header, dict), "the header is not an object")
     schema = header.get("schema")
-    if schema != SCHEMA:
+    if type(schema) is not int or schema != SCHEMA:
         newer = type(schema) is int and schema > SCHEMA
         raise ModelFormatError(
             f"the schema {schema!r} is unknown to this version, which reads {SCHEMA}{': upgrade Sapwood' if newer else ''}"
@@ -126,6 +129,7 @@ def _require(ok: bool, message: str) -> None:
         raise ModelFormatError(f"damaged Sapwood model: {message}")
 
 
+@in_default_float_mode
 def check(arrays: dict[str, np.ndarray], header: dict[str, Any]) -> None:
     """Raise a ModelFormatError unless kernels can safely use the arrays and header of a model."""
     leaf_model = leaf_model_of(header)

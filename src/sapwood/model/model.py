@@ -20,6 +20,7 @@ from sapwood.encoding.encoding import Encoding
 from sapwood.model import file, readable
 from sapwood.model.early_exit import add_with_early_exit
 from sapwood.model.rounds import Rounds, first_and_last
+from sapwood.model.small_tree import small_tree
 from sapwood.runtime import html, kernels
 from sapwood.runtime.execution import Execution, local_execution, prediction_execution
 from sapwood.trees.binned_prediction import add_tree
@@ -122,7 +123,8 @@ class Model:
         rows = [
             [str(names[c]), self.schema.kind(c).name, f"{gains[c] / (gains.sum() or 1):.1%}", f"{splits[c]:.0f}"] for c in order.tolist()
         ]
-        return html.table(["column", "kind", "fraction of gain", "splits"], rows, repr(self))
+        tree = f"<details><summary>First tree</summary>{small_tree(self)}</details>" if self.n_trees else ""
+        return html.table(["column", "kind", "fraction of gain", "splits"], rows, repr(self)) + tree
 
     def append(self, tree: Tree) -> None:
         self.trees.append(tree)
@@ -135,6 +137,13 @@ class Model:
         """Return a copy whose trees can be changed or extended."""
         copied = self._shallow_copy()
         copied.trees = [copy.copy(tree) for tree in self.trees]
+        copied.changed()
+        return copied
+
+    def snapshot(self) -> Model:
+        """Return a copy that keeps its trees when trees are added to this model."""
+        copied = self._shallow_copy()
+        copied.trees = list(self.trees)
         copied.changed()
         return copied
 

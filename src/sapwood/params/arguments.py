@@ -46,14 +46,16 @@ class Argument:
 
 
 EVERY = ("fit", "partial_fit", "refit")
+ROW_VALUE = "array-like of shape (n_rows,), or name of a column of X"
+ROW_VALUES = "array-like of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X"
 Y = {
     CLASSIFIER: (
-        "array-like of shape (n_rows,) or (n_rows, n_classes)",
+        "array-like of shape (n_rows,) or (n_rows, n_classes), or name of a column of X",
         "Class labels; for multilabel classification a matrix of 0 and 1; for soft labels the probabilities of the classes.",
     ),
-    RANKER: ("array-like of shape (n_rows,)", "Relevances: non-negative integers."),
+    RANKER: (ROW_VALUE, "Relevances: non-negative integers."),
     REGRESSOR: (
-        "array-like of shape (n_rows,) or (n_rows, n_outputs)",
+        ROW_VALUES,
         "Targets. With several columns NaN is a missing target, which is ignored. Survival times: for loss='cox' two columns (time, event) "
         "with event 1, or 0 for a row that is censored at that time; for loss='aft' two columns (lower, upper) that bound the time, equal "
         "if it is known, and upper infinity if it is censored. Both also take a structured array of a bool (event) and a time, as in "
@@ -62,7 +64,7 @@ Y = {
 }
 WEIGHT = {
     RANKER: (
-        "array-like of shape (n_rows,)",
+        ROW_VALUE,
         "Weights of the rows: factors of their gradients. In metrics, a query has the mean weight of its rows.",
     )
 }
@@ -78,13 +80,13 @@ OFFSET = (
     "Initial raw predictions, added to the base score of the model, for instance the logarithm of the exposure for a loss with a log link. "
     "Pass the offset of new rows to `predict`."
 )
-ROW_VALUES = "array-like of shape (n_rows,) or (n_rows, n_outputs)"
 
 ARGUMENTS: Sequence[Argument] = (
     Argument(
         "X",
         "TableLike",
-        "Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are missing.",
+        "Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are missing. "
+        "`y` and other arguments with a value per row may be the name of a column, or a list of names; these columns are not features.",
         REQUIRED,
         EVERY,
         by_position=True,
@@ -115,7 +117,7 @@ ARGUMENTS: Sequence[Argument] = (
         "Non-negative weights. A row with weight 0 is ignored.",
         methods=EVERY,
         by_position=True,
-        shape="array-like of shape (n_rows,)",
+        shape=ROW_VALUE,
         own_docs=WEIGHT,
     ),
     Argument(
@@ -139,7 +141,7 @@ ARGUMENTS: Sequence[Argument] = (
         "Query of each row. The rows of a query must be contiguous.",
         methods=EVERY,
         estimators=(RANKER,),
-        shape="array-like of shape (n_rows,)",
+        shape=ROW_VALUE,
     ),
     Argument("X_val", "TableLike | None", "Evaluation set for early stopping, instead of some of the training rows."),
     Argument("y_val", "ArrayLike | None", "Targets of `X_val`."),
@@ -152,8 +154,8 @@ ARGUMENTS: Sequence[Argument] = (
         "groups",
         "ArrayLike | None",
         "Groups of the rows, for the splitter `validation_split`.",
-        shape="array-like of shape (n_rows,)",
-        own_docs={RANKER: ("array-like of shape (n_rows,)", "Groups of the rows, for the splitter `validation_split`. None: the queries.")},
+        shape=ROW_VALUE,
+        own_docs={RANKER: (ROW_VALUE, "Groups of the rows, for the splitter `validation_split`. None: the queries.")},
     ),
     Argument(
         "eval_sets",

@@ -10,6 +10,7 @@ import numpy as np
 
 from sapwood.data.binning import MAX_CUTS, Binning
 from sapwood.data.dataset import Dataset
+from sapwood.data.page_store import PageStorage
 from sapwood.data.pages import Pages
 from sapwood.data.sorted import ALL, GLOBAL, LOCAL, SortedRows
 from sapwood.data.tables import Table
@@ -60,9 +61,15 @@ class BinningPlan:
         return cls(columns.max_bins, columns.cut_points, columns.forced, p.bin_sample_rows, p.min_rows_in_bin, proposal, n_quantiles, needs)
 
     def builder(
-        self, data: Dataset, encoded: FittedEncoding, seed: int, execution: Execution, previous: Model | None
+        self,
+        data: Dataset,
+        encoded: FittedEncoding,
+        seed: int,
+        execution: Execution,
+        previous: Model | None,
+        storage: PageStorage | None = None,
     ) -> Callable[[Table, np.ndarray | None], Pages | SortedRows]:
-        """Return a function (table, rows) -> binned or sorted rows."""
+        """Return a function (table, rows) -> binned or sorted rows. `storage` is where binned rows are stored; None for memory."""
         if (proposal := self.proposal) is not None:
             _check_local(execution, "tree_method='exact' and 'approx'")
             return lambda table, rows: SortedRows(table, execution, rows, proposal=proposal, n_quantiles=self.n_quantiles)
@@ -71,7 +78,7 @@ class BinningPlan:
             _check_sorted(self.needs_histograms, "max_bins above 255")
             _check_local(execution, "max_bins above 255")
             return lambda table, rows: SortedRows(table, execution, rows, binning=binning)
-        return lambda table, rows: Pages.build(table, binning, execution, rows)
+        return lambda table, rows: Pages.build(table, binning, execution, rows, storage=storage)
 
     def _fit(self, data: Dataset, encoded: FittedEncoding, seed: int, execution: Execution) -> Binning:
         table, encoding = encoded.features, encoded.encoding

@@ -118,7 +118,7 @@ class Features:
         if isinstance(columns, type) or hasattr(columns, "is_numeric") or isinstance(columns, np.dtype) or _is_dtype(columns):
             return self._of_type(columns, parameter)
         if callable(columns):
-            return self.positions(columns(None if self.source is None else self.source.X), parameter)
+            return self.positions(columns(None if self.source is None else self.source.head), parameter)
         if isinstance(columns, slice):
             return list(range(self.n_features))[columns]
         if not isinstance(columns, Iterable):

@@ -10,7 +10,7 @@ import numpy as np
 
 from sapwood.data.columns import Schema
 from sapwood.data.dataset import Dataset
-from sapwood.encoding import Count, Encoder, OneHot, Partition, Target
+from sapwood.encoding import Count, CrossFittedTarget, Encoder, OneHot, Partition, Target
 from sapwood.encoding.base import EncodingTargets
 from sapwood.encoding.calendar import AUTO, CalendarPart
 from sapwood.encoding.encoding import ColumnEncoders, Encoding, FittedEncoding
@@ -98,6 +98,7 @@ def _encoders(p: ResolvedParameters, features: Features, schema: Schema, max_bin
         "partition": lambda column: Partition(int(max_bins[column])),
         "onehot": lambda column: OneHot(int(max_bins[column])),
         "target": lambda column: Target(p.target_prior, p.target_permutations),
+        "target_cv": lambda column: CrossFittedTarget(),
         "count": lambda column: Count(),
     }
     encoders: dict[int, list[Encoder]] = {}
@@ -107,7 +108,7 @@ def _encoders(p: ResolvedParameters, features: Features, schema: Schema, max_bin
             if without_histograms and name in ("partition", "onehot"):
                 raise ValueError(
                     f"categorical_encoding={name!r} of the column {schema.name(column)} cannot be combined with {without_histograms}: "
-                    "sets of levels are found from histograms; use 'target' or 'count'"
+                    "sets of levels are found from histograms; use 'target', 'target_cv' or 'count'"
                 )
         if not names:
             names = ["target"] if without_histograms or len(schema.kind(column).levels) > AUTO_LEVELS else ["partition"]

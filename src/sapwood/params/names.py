@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from sapwood.params.arguments import ARGUMENTS
-from sapwood.params.foreign_names import advice
+from sapwood.params.foreign import LIBRARIES, advice
 
 if TYPE_CHECKING:
     from typing import Self
@@ -35,7 +35,7 @@ def check_names(cls: type, given: Mapping[str, Any], known: Collection[str], err
     """Raise an error for a name that is not a parameter. The message suggests the right parameter."""
     for name, value in given.items():
         if name not in known:
-            hint = "it is an argument of fit" if name in FIT_ARGUMENTS else advice(name, value, [*known, *FIT_ARGUMENTS])
+            hint = "it is an argument of fit" if name in FIT_ARGUMENTS else advice(LIBRARIES, name, value, [*known, *FIT_ARGUMENTS])
             raise error(f"{cls.__name__} has no parameter {name!r}{_hint(hint, name, known)} The parameters are: {', '.join(known)}")
 
 
@@ -57,7 +57,7 @@ def _unknown_argument(cls: type, method: str, name: str, value: Any, known: Coll
     if name in parameters:
         hint: str | None = f"it is a parameter of the constructor: {cls.__name__}({name}=...)"
     else:
-        hint = advice(name, value, [*known, *parameters], of_fit=True)
+        hint = advice(LIBRARIES, name, value, [*known, *parameters], of_fit=True)
     return f"{cls.__name__}.{method} has no argument {name!r}{_hint(hint, name, known)} The arguments are: {', '.join(known)}"
 
 

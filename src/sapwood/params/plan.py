@@ -34,6 +34,7 @@ from sapwood.trees.monotonic import MONOTONIC_METHODS
 from sapwood.trees.rules import Rules
 
 MIN_HESSIAN = 1e-3  # minimum of the default of min_hessian
+ONE_LEAF_ROWS, LEAF_BATCH = 1 << 22, 8  # up to so many rows, leaves are split one by one; beyond, so many at once
 MANY_ROWS = 10_000  # with fewer rows, more than one shared tree per round overfits
 
 
@@ -57,11 +58,12 @@ class TreePlan:
     grow_policy: str
     learning_rate: float
     max_leaves: int | None
+    leaf_batch: int
     max_depth: int | None
     columns: ColumnPlan
 
     @classmethod
-    def resolve(cls, p: ResolvedParameters, columns: ColumnPlan, loss: Loss) -> TreePlan:
+    def resolve(cls, p: ResolvedParameters, columns: ColumnPlan, loss: Loss, n_rows: int) -> TreePlan:
         monotonic = columns.monotonic is not None
         neighbours = _check_monotonic(p, loss) if monotonic else False
         if p.forced_splits is not None and p.grow_policy == "symmetric":
@@ -94,6 +96,7 @@ class TreePlan:
             grow_policy=p.grow_policy,
             learning_rate=1 / p.max_iter if p.boosting == "forest" else p.learning_rate,
             max_leaves=p.max_leaf_nodes,
+            leaf_batch=_leaf_batch(p, n_rows, neighbours),
             max_depth=p.max_depth,
             columns=columns,
         )
@@ -125,6 +128,7 @@ class TreePlan:
             rules=rules,
             learning_rate=self.learning_rate,
             max_leaves=self.max_leaves,
+            leaf_batch=self.leaf_batch,
             max_depth=self.max_depth,
             forced=None if forced is None else forced.on(data.pages.binning),
             monotonic_bounds=MONOTONIC_METHODS["neighbours" if self.rules.neighbours else "basic"],
@@ -184,13 +188,22 @@ def make_plan(p: ResolvedParameters, features: Features, schema: Schema, loss: L
         columns=columns,
         encoding=EncodingPlan.resolve(p, features, schema, columns.max_bins),
         binning=BinningPlan.resolve(p, columns, leaf_fit),
-        trees=TreePlan.resolve(p, columns, loss),
+        trees=TreePlan.resolve(p, columns, loss, n_rows),
         sampler=sampler,
         mode=mode,
         step=step,
         strategy=strategy,
         leaf_fit=leaf_fit,
     )
+
+
+def _leaf_batch(p: ResolvedParameters, n_rows: int, neighbours: bool) -> int:
+    """Return the number of leaves that are split at once. It depends on parameters and on the number of training rows only."""
+    if p.leaf_batch == "auto":
+        return 1 if neighbours or n_rows <= ONE_LEAF_ROWS else LEAF_BATCH
+    if neighbours and p.leaf_batch > 1:
+        raise ValueError(f"monotonic_method='neighbours' cannot be combined with leaf_batch={p.leaf_batch}: use 'basic', or leaf_batch=1")
+    return int(p.leaf_batch)
 
 
 def _check_monotonic(p: ResolvedParameters, loss: Loss) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sapwood.data.binning import MAX_CUTS, Binning
-from sapwood.data.columns import Schema
+from sapwood.data.columns import Schema, is_float
 from sapwood.encoding import ENCODERS
 from sapwood.encoding.calendar import PARTS
 from sapwood.params.columns import Features
@@ -29,6 +29,8 @@ def missing_values(value: Any) -> frozenset[Any]:
     for item in values:
         if not isinstance(item, Real | str):
             raise ValueError(f"missing must consist of numbers and strings; got {item!r}")
+        if not isinstance(item, str) and not is_float(item):
+            raise ValueError("missing has an integer that is too large for a float")
     return frozenset(item if isinstance(item, str) else float(item) for item in values if item == item)
 
 

@@ -80,7 +80,10 @@ class CommonParameters(CheckedNames, ABC):
     max_bins: int | Mapping[Any, int] | ArrayLike | FeatureSpec
     categorical_features: ArrayLike | Literal["from_dtype"] | Callable[[Any], Any] | FeatureSpec | None
     categorical_encoding: (
-        Literal["auto", "onehot", "partition", "target", "count"] | Sequence[str] | Mapping[Any, str | Sequence[str]] | FeatureSpec
+        Literal["auto", "onehot", "partition", "target", "target_cv", "count"]
+        | Sequence[str]
+        | Mapping[Any, str | Sequence[str]]
+        | FeatureSpec
     )
     datetime_features: Sequence[str] | Mapping[Any, str | Sequence[str]] | Literal["auto"] | None
     cat_smooth: float | Literal["auto"]
@@ -106,6 +109,10 @@ class CommonParameters(CheckedNames, ABC):
     tol: float
     verbose: int | bool
     random_state: RandomState
+    leaf_batch: int | Literal["auto"]
+    memory_limit: float | int | str | None
+    pages_dir: str | PathLike[str] | Sequence[str] | None
+    pages_compression: Literal["zstd"] | None
     n_jobs: int | None
     grow_policy: Literal["leafwise", "depthwise", "symmetric"]
     l1_regularization: float
@@ -161,7 +168,10 @@ class ResolvedParameters:
     max_bins: int | Mapping[Any, int] | ArrayLike | FeatureSpec
     categorical_features: ArrayLike | Literal["from_dtype"] | Callable[[Any], Any] | FeatureSpec | None
     categorical_encoding: (
-        Literal["auto", "onehot", "partition", "target", "count"] | Sequence[str] | Mapping[Any, str | Sequence[str]] | FeatureSpec
+        Literal["auto", "onehot", "partition", "target", "target_cv", "count"]
+        | Sequence[str]
+        | Mapping[Any, str | Sequence[str]]
+        | FeatureSpec
     )
     datetime_features: Sequence[str] | Mapping[Any, str | Sequence[str]] | Literal["auto"] | None
     cat_smooth: float
@@ -187,6 +197,10 @@ class ResolvedParameters:
     tol: float
     verbose: int | bool
     random_state: RandomState
+    leaf_batch: int | Literal["auto"]
+    memory_limit: float | int | str | None
+    pages_dir: str | PathLike[str] | Sequence[str] | None
+    pages_compression: Literal["zstd"] | None
     n_jobs: int | None
     grow_policy: Literal["leafwise", "depthwise", "symmetric"]
     l1_regularization: float
@@ -265,7 +279,7 @@ class RegressorSignatures(CommonParameters):
         max_features: float = 1.0,
         max_bins: int | Mapping[Any, int] | ArrayLike | FeatureSpec = 255,
         categorical_features: ArrayLike | Literal["from_dtype"] | Callable[[Any], Any] | FeatureSpec | None = "from_dtype",
-        categorical_encoding: Literal["auto", "onehot", "partition", "target", "count"]
+        categorical_encoding: Literal["auto", "onehot", "partition", "target", "target_cv", "count"]
         | Sequence[str]
         | Mapping[Any, str | Sequence[str]]
         | FeatureSpec = "auto",
@@ -293,6 +307,10 @@ class RegressorSignatures(CommonParameters):
         tol: float = 1e-07,
         verbose: int | bool = 0,
         random_state: RandomState = None,
+        leaf_batch: int | Literal["auto"] = "auto",
+        memory_limit: float | int | str | None = None,
+        pages_dir: str | PathLike[str] | Sequence[str] | None = None,
+        pages_compression: Literal["zstd"] | None = None,
         n_jobs: int | None = None,
         grow_policy: Literal["leafwise", "depthwise", "symmetric"] = "leafwise",
         l1_regularization: float = 0.0,
@@ -385,11 +403,12 @@ class RegressorSignatures(CommonParameters):
             - array-like: column names, positions or dtypes, or a boolean mask;
             - callable: a function of X that returns one of these, such as `make_column_selector`;
             - None: no column.
-        categorical_encoding : {'auto', 'onehot', 'partition', 'target', 'count'}, list of str, dict or FeatureSpec, default='auto'
+        categorical_encoding : {'auto', 'onehot', 'partition', 'target', 'target_cv', 'count'}, list of str, dict or FeatureSpec, default='auto'
             Encoding of categorical columns. A list makes one feature per encoding; a dict maps columns to encodings.
             - 'onehot': splits separate one level from the others;
             - 'partition': splits separate sets of levels, found by sorting levels by gradient / hessian;
             - 'target': ordered target statistics;
+            - 'target_cv': cross-fitted target means (5 folds) with empirical-Bayes smoothing;
             - 'count': frequency of the level;
             - 'auto': 'partition' up to 255 levels, 'target' above.
         datetime_features : list of str, dict, 'auto' or None, default=None
@@ -458,6 +477,18 @@ class RegressorSignatures(CommonParameters):
             round.
         random_state : int, RandomState instance or None, default=None
             Seed of the random number generators. None: a fixed seed, so that fits are reproducible.
+        leaf_batch : int >= 1 or 'auto', default='auto'
+            Number of leaves that leaf-wise growth splits at once, those with the highest gains. Rows in files are read once for each
+            batch of leaves. 'auto': 1 up to 4,194,304 training rows, otherwise 8. The model depends on it.
+        memory_limit : float in (0, 1), int >= 1, str or None, default=None
+            Maximum memory that `fit` takes in addition to that of the process when it starts: bytes, text such as '2GB' or '500MiB', or a
+            fraction of the memory of the machine. Binned rows that do not fit are stored in files. A limit that is too small is an error,
+            with an estimate, before the rows are read. None: no limit. The model does not depend on it.
+        pages_dir : str, path, list of str or None, default=None
+            Folder, or list of folders on different disks, for binned rows. Later fits of the same rows with the same bins use them again.
+            None: memory, or a temporary folder if `memory_limit` requires it. The model does not depend on it.
+        pages_compression : 'zstd' or None, default=None
+            Compression of binned rows in files: slower, for disks that are slow or small. Needs pyarrow.
         n_jobs : int or None, default=None
             Number of threads. None or -1: all available CPUs. The model does not depend on it.
         grow_policy : {'leafwise', 'depthwise', 'symmetric'}, default='leafwise'
@@ -599,7 +630,10 @@ class RegressorSignatures(CommonParameters):
         self.max_bins: int | Mapping[Any, int] | ArrayLike | FeatureSpec = max_bins
         self.categorical_features: ArrayLike | Literal["from_dtype"] | Callable[[Any], Any] | FeatureSpec | None = categorical_features
         self.categorical_encoding: (
-            Literal["auto", "onehot", "partition", "target", "count"] | Sequence[str] | Mapping[Any, str | Sequence[str]] | FeatureSpec
+            Literal["auto", "onehot", "partition", "target", "target_cv", "count"]
+            | Sequence[str]
+            | Mapping[Any, str | Sequence[str]]
+            | FeatureSpec
         ) = categorical_encoding
         self.datetime_features: Sequence[str] | Mapping[Any, str | Sequence[str]] | Literal["auto"] | None = datetime_features
         self.cat_smooth: float | Literal["auto"] = cat_smooth
@@ -627,6 +661,10 @@ class RegressorSignatures(CommonParameters):
         self.tol: float = tol
         self.verbose: int | bool = verbose
         self.random_state: RandomState = random_state
+        self.leaf_batch: int | Literal["auto"] = leaf_batch
+        self.memory_limit: float | int | str | None = memory_limit
+        self.pages_dir: str | PathLike[str] | Sequence[str] | None = pages_dir
+        self.pages_compression: Literal["zstd"] | None = pages_compression
         self.n_jobs: int | None = n_jobs
         self.grow_policy: Literal["leafwise", "depthwise", "symmetric"] = grow_policy
         self.l1_regularization: float = l1_regularization
@@ -686,13 +724,14 @@ class RegressorSignatures(CommonParameters):
         ----------
         X : array, data frame, sparse matrix or list of dicts of shape (n_rows, n_features)
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
-            missing.
-        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            missing. `y` and other arguments with a value per row may be the name of a column, or a list of names; these columns are not
+            features.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X
             Targets. With several columns NaN is a missing target, which is ignored. Survival times: for loss='cox' two columns (time,
             event) with event 1, or 0 for a row that is censored at that time; for loss='aft' two columns (lower, upper) that bound the
             time, equal if it is known, and upper infinity if it is censored. Both also take a structured array of a bool (event) and a
             time, as in scikit-survival, and one column of times that are negative for censored rows.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_rows,), or name of a column of X, optional
             Non-negative weights. A row with weight 0 is ignored.
         X_val : table, optional
             Evaluation set for early stopping, instead of some of the training rows.
@@ -700,12 +739,12 @@ class RegressorSignatures(CommonParameters):
             Targets of `X_val`.
         sample_weight_val : array-like, optional
             Weights of `X_val`.
-        offset : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+        offset : array-like of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X, optional
             Initial raw predictions, added to the base score of the model, for instance the logarithm of the exposure for a loss with a
             log link. Pass the offset of new rows to `predict`.
-        offset_val : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+        offset_val : array-like of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X, optional
             Initial raw predictions of `X_val`.
-        groups : array-like of shape (n_rows,), optional
+        groups : array-like of shape (n_rows,), or name of a column of X, optional
             Groups of the rows, for the splitter `validation_split`.
         eval_sets : dict or list of tuples or dicts, optional
             Evaluation sets, by name or as a list: tuples (X, y), (X, y, sample_weight) or (X, y, sample_weight, offset), or dicts {"X":
@@ -775,13 +814,14 @@ class RegressorSignatures(CommonParameters):
         ----------
         X : array, data frame, sparse matrix or list of dicts of shape (n_rows, n_features)
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
-            missing.
-        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            missing. `y` and other arguments with a value per row may be the name of a column, or a list of names; these columns are not
+            features.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X
             Targets. With several columns NaN is a missing target, which is ignored. Survival times: for loss='cox' two columns (time,
             event) with event 1, or 0 for a row that is censored at that time; for loss='aft' two columns (lower, upper) that bound the
             time, equal if it is known, and upper infinity if it is censored. Both also take a structured array of a bool (event) and a
             time, as in scikit-survival, and one column of times that are negative for censored rows.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_rows,), or name of a column of X, optional
             Non-negative weights. A row with weight 0 is ignored.
         X_val : table, optional
             Evaluation set for early stopping, instead of some of the training rows.
@@ -789,12 +829,12 @@ class RegressorSignatures(CommonParameters):
             Targets of `X_val`.
         sample_weight_val : array-like, optional
             Weights of `X_val`.
-        offset : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+        offset : array-like of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X, optional
             Initial raw predictions, added to the base score of the model, for instance the logarithm of the exposure for a loss with a
             log link. Pass the offset of new rows to `predict`.
-        offset_val : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+        offset_val : array-like of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X, optional
             Initial raw predictions of `X_val`.
-        groups : array-like of shape (n_rows,), optional
+        groups : array-like of shape (n_rows,), or name of a column of X, optional
             Groups of the rows, for the splitter `validation_split`.
         eval_sets : dict or list of tuples or dicts, optional
             Evaluation sets, by name or as a list: tuples (X, y), (X, y, sample_weight) or (X, y, sample_weight, offset), or dicts {"X":
@@ -851,17 +891,18 @@ class RegressorSignatures(CommonParameters):
         ----------
         X : array, data frame, sparse matrix or list of dicts of shape (n_rows, n_features)
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
-            missing.
-        y : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            missing. `y` and other arguments with a value per row may be the name of a column, or a list of names; these columns are not
+            features.
+        y : array-like of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X
             Targets. With several columns NaN is a missing target, which is ignored. Survival times: for loss='cox' two columns (time,
             event) with event 1, or 0 for a row that is censored at that time; for loss='aft' two columns (lower, upper) that bound the
             time, equal if it is known, and upper infinity if it is censored. Both also take a structured array of a bool (event) and a
             time, as in scikit-survival, and one column of times that are negative for censored rows.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_rows,), or name of a column of X, optional
             Non-negative weights. A row with weight 0 is ignored.
         decay : float, default=0.9
             Weight of the old leaf values: new value = decay * old + (1 - decay) * value fitted to these rows.
-        offset : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+        offset : array-like of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X, optional
             Initial raw predictions, added to the base score of the model, for instance the logarithm of the exposure for a loss with a
             log link. Pass the offset of new rows to `predict`.
 
@@ -891,7 +932,7 @@ class ClassifierSignatures(CommonParameters):
         max_features: float = 1.0,
         max_bins: int | Mapping[Any, int] | ArrayLike | FeatureSpec = 255,
         categorical_features: ArrayLike | Literal["from_dtype"] | Callable[[Any], Any] | FeatureSpec | None = "from_dtype",
-        categorical_encoding: Literal["auto", "onehot", "partition", "target", "count"]
+        categorical_encoding: Literal["auto", "onehot", "partition", "target", "target_cv", "count"]
         | Sequence[str]
         | Mapping[Any, str | Sequence[str]]
         | FeatureSpec = "auto",
@@ -919,6 +960,10 @@ class ClassifierSignatures(CommonParameters):
         tol: float = 1e-07,
         verbose: int | bool = 0,
         random_state: RandomState = None,
+        leaf_batch: int | Literal["auto"] = "auto",
+        memory_limit: float | int | str | None = None,
+        pages_dir: str | PathLike[str] | Sequence[str] | None = None,
+        pages_compression: Literal["zstd"] | None = None,
         n_jobs: int | None = None,
         grow_policy: Literal["leafwise", "depthwise", "symmetric"] = "leafwise",
         l1_regularization: float = 0.0,
@@ -1002,11 +1047,12 @@ class ClassifierSignatures(CommonParameters):
             - array-like: column names, positions or dtypes, or a boolean mask;
             - callable: a function of X that returns one of these, such as `make_column_selector`;
             - None: no column.
-        categorical_encoding : {'auto', 'onehot', 'partition', 'target', 'count'}, list of str, dict or FeatureSpec, default='auto'
+        categorical_encoding : {'auto', 'onehot', 'partition', 'target', 'target_cv', 'count'}, list of str, dict or FeatureSpec, default='auto'
             Encoding of categorical columns. A list makes one feature per encoding; a dict maps columns to encodings.
             - 'onehot': splits separate one level from the others;
             - 'partition': splits separate sets of levels, found by sorting levels by gradient / hessian;
             - 'target': ordered target statistics;
+            - 'target_cv': cross-fitted target means (5 folds) with empirical-Bayes smoothing;
             - 'count': frequency of the level;
             - 'auto': 'partition' up to 255 levels, 'target' above.
         datetime_features : list of str, dict, 'auto' or None, default=None
@@ -1075,6 +1121,18 @@ class ClassifierSignatures(CommonParameters):
             round.
         random_state : int, RandomState instance or None, default=None
             Seed of the random number generators. None: a fixed seed, so that fits are reproducible.
+        leaf_batch : int >= 1 or 'auto', default='auto'
+            Number of leaves that leaf-wise growth splits at once, those with the highest gains. Rows in files are read once for each
+            batch of leaves. 'auto': 1 up to 4,194,304 training rows, otherwise 8. The model depends on it.
+        memory_limit : float in (0, 1), int >= 1, str or None, default=None
+            Maximum memory that `fit` takes in addition to that of the process when it starts: bytes, text such as '2GB' or '500MiB', or a
+            fraction of the memory of the machine. Binned rows that do not fit are stored in files. A limit that is too small is an error,
+            with an estimate, before the rows are read. None: no limit. The model does not depend on it.
+        pages_dir : str, path, list of str or None, default=None
+            Folder, or list of folders on different disks, for binned rows. Later fits of the same rows with the same bins use them again.
+            None: memory, or a temporary folder if `memory_limit` requires it. The model does not depend on it.
+        pages_compression : 'zstd' or None, default=None
+            Compression of binned rows in files: slower, for disks that are slow or small. Needs pyarrow.
         n_jobs : int or None, default=None
             Number of threads. None or -1: all available CPUs. The model does not depend on it.
         grow_policy : {'leafwise', 'depthwise', 'symmetric'}, default='leafwise'
@@ -1195,7 +1253,10 @@ class ClassifierSignatures(CommonParameters):
         self.max_bins: int | Mapping[Any, int] | ArrayLike | FeatureSpec = max_bins
         self.categorical_features: ArrayLike | Literal["from_dtype"] | Callable[[Any], Any] | FeatureSpec | None = categorical_features
         self.categorical_encoding: (
-            Literal["auto", "onehot", "partition", "target", "count"] | Sequence[str] | Mapping[Any, str | Sequence[str]] | FeatureSpec
+            Literal["auto", "onehot", "partition", "target", "target_cv", "count"]
+            | Sequence[str]
+            | Mapping[Any, str | Sequence[str]]
+            | FeatureSpec
         ) = categorical_encoding
         self.datetime_features: Sequence[str] | Mapping[Any, str | Sequence[str]] | Literal["auto"] | None = datetime_features
         self.cat_smooth: float | Literal["auto"] = cat_smooth
@@ -1223,6 +1284,10 @@ class ClassifierSignatures(CommonParameters):
         self.tol: float = tol
         self.verbose: int | bool = verbose
         self.random_state: RandomState = random_state
+        self.leaf_batch: int | Literal["auto"] = leaf_batch
+        self.memory_limit: float | int | str | None = memory_limit
+        self.pages_dir: str | PathLike[str] | Sequence[str] | None = pages_dir
+        self.pages_compression: Literal["zstd"] | None = pages_compression
         self.n_jobs: int | None = n_jobs
         self.grow_policy: Literal["leafwise", "depthwise", "symmetric"] = grow_policy
         self.l1_regularization: float = l1_regularization
@@ -1284,10 +1349,11 @@ class ClassifierSignatures(CommonParameters):
         ----------
         X : array, data frame, sparse matrix or list of dicts of shape (n_rows, n_features)
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
-            missing.
-        y : array-like of shape (n_rows,) or (n_rows, n_classes)
+            missing. `y` and other arguments with a value per row may be the name of a column, or a list of names; these columns are not
+            features.
+        y : array-like of shape (n_rows,) or (n_rows, n_classes), or name of a column of X
             Class labels; for multilabel classification a matrix of 0 and 1; for soft labels the probabilities of the classes.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_rows,), or name of a column of X, optional
             Non-negative weights. A row with weight 0 is ignored.
         X_val : table, optional
             Evaluation set for early stopping, instead of some of the training rows.
@@ -1295,12 +1361,12 @@ class ClassifierSignatures(CommonParameters):
             Targets of `X_val`.
         sample_weight_val : array-like, optional
             Weights of `X_val`.
-        offset : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+        offset : array-like of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X, optional
             Initial raw predictions, added to the base score of the model, for instance the logarithm of the exposure for a loss with a
             log link. Pass the offset of new rows to `predict`.
-        offset_val : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+        offset_val : array-like of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X, optional
             Initial raw predictions of `X_val`.
-        groups : array-like of shape (n_rows,), optional
+        groups : array-like of shape (n_rows,), or name of a column of X, optional
             Groups of the rows, for the splitter `validation_split`.
         eval_sets : dict or list of tuples or dicts, optional
             Evaluation sets, by name or as a list: tuples (X, y), (X, y, sample_weight) or (X, y, sample_weight, offset), or dicts {"X":
@@ -1371,12 +1437,13 @@ class ClassifierSignatures(CommonParameters):
         ----------
         X : array, data frame, sparse matrix or list of dicts of shape (n_rows, n_features)
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
-            missing.
-        y : array-like of shape (n_rows,) or (n_rows, n_classes)
+            missing. `y` and other arguments with a value per row may be the name of a column, or a list of names; these columns are not
+            features.
+        y : array-like of shape (n_rows,) or (n_rows, n_classes), or name of a column of X
             Class labels; for multilabel classification a matrix of 0 and 1; for soft labels the probabilities of the classes.
         classes : array-like of shape (n_classes,), optional
             All classes, for the first call. None: those of y. A class without rows gets a pseudo-count of 0.5 in the initial prediction.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_rows,), or name of a column of X, optional
             Non-negative weights. A row with weight 0 is ignored.
         X_val : table, optional
             Evaluation set for early stopping, instead of some of the training rows.
@@ -1384,12 +1451,12 @@ class ClassifierSignatures(CommonParameters):
             Targets of `X_val`.
         sample_weight_val : array-like, optional
             Weights of `X_val`.
-        offset : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+        offset : array-like of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X, optional
             Initial raw predictions, added to the base score of the model, for instance the logarithm of the exposure for a loss with a
             log link. Pass the offset of new rows to `predict`.
-        offset_val : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+        offset_val : array-like of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X, optional
             Initial raw predictions of `X_val`.
-        groups : array-like of shape (n_rows,), optional
+        groups : array-like of shape (n_rows,), or name of a column of X, optional
             Groups of the rows, for the splitter `validation_split`.
         eval_sets : dict or list of tuples or dicts, optional
             Evaluation sets, by name or as a list: tuples (X, y), (X, y, sample_weight) or (X, y, sample_weight, offset), or dicts {"X":
@@ -1447,14 +1514,15 @@ class ClassifierSignatures(CommonParameters):
         ----------
         X : array, data frame, sparse matrix or list of dicts of shape (n_rows, n_features)
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
-            missing.
-        y : array-like of shape (n_rows,) or (n_rows, n_classes)
+            missing. `y` and other arguments with a value per row may be the name of a column, or a list of names; these columns are not
+            features.
+        y : array-like of shape (n_rows,) or (n_rows, n_classes), or name of a column of X
             Class labels; for multilabel classification a matrix of 0 and 1; for soft labels the probabilities of the classes.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_rows,), or name of a column of X, optional
             Non-negative weights. A row with weight 0 is ignored.
         decay : float, default=0.9
             Weight of the old leaf values: new value = decay * old + (1 - decay) * value fitted to these rows.
-        offset : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+        offset : array-like of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X, optional
             Initial raw predictions, added to the base score of the model, for instance the logarithm of the exposure for a loss with a
             log link. Pass the offset of new rows to `predict`.
 
@@ -1487,7 +1555,7 @@ class RankerSignatures(CommonParameters):
         max_features: float = 1.0,
         max_bins: int | Mapping[Any, int] | ArrayLike | FeatureSpec = 255,
         categorical_features: ArrayLike | Literal["from_dtype"] | Callable[[Any], Any] | FeatureSpec | None = "from_dtype",
-        categorical_encoding: Literal["auto", "onehot", "partition", "target", "count"]
+        categorical_encoding: Literal["auto", "onehot", "partition", "target", "target_cv", "count"]
         | Sequence[str]
         | Mapping[Any, str | Sequence[str]]
         | FeatureSpec = "auto",
@@ -1515,6 +1583,10 @@ class RankerSignatures(CommonParameters):
         tol: float = 1e-07,
         verbose: int | bool = 0,
         random_state: RandomState = None,
+        leaf_batch: int | Literal["auto"] = "auto",
+        memory_limit: float | int | str | None = None,
+        pages_dir: str | PathLike[str] | Sequence[str] | None = None,
+        pages_compression: Literal["zstd"] | None = None,
         n_jobs: int | None = None,
         grow_policy: Literal["leafwise", "depthwise", "symmetric"] = "leafwise",
         l1_regularization: float = 0.0,
@@ -1607,11 +1679,12 @@ class RankerSignatures(CommonParameters):
             - array-like: column names, positions or dtypes, or a boolean mask;
             - callable: a function of X that returns one of these, such as `make_column_selector`;
             - None: no column.
-        categorical_encoding : {'auto', 'onehot', 'partition', 'target', 'count'}, list of str, dict or FeatureSpec, default='auto'
+        categorical_encoding : {'auto', 'onehot', 'partition', 'target', 'target_cv', 'count'}, list of str, dict or FeatureSpec, default='auto'
             Encoding of categorical columns. A list makes one feature per encoding; a dict maps columns to encodings.
             - 'onehot': splits separate one level from the others;
             - 'partition': splits separate sets of levels, found by sorting levels by gradient / hessian;
             - 'target': ordered target statistics;
+            - 'target_cv': cross-fitted target means (5 folds) with empirical-Bayes smoothing;
             - 'count': frequency of the level;
             - 'auto': 'partition' up to 255 levels, 'target' above.
         datetime_features : list of str, dict, 'auto' or None, default=None
@@ -1680,6 +1753,18 @@ class RankerSignatures(CommonParameters):
             round.
         random_state : int, RandomState instance or None, default=None
             Seed of the random number generators. None: a fixed seed, so that fits are reproducible.
+        leaf_batch : int >= 1 or 'auto', default='auto'
+            Number of leaves that leaf-wise growth splits at once, those with the highest gains. Rows in files are read once for each
+            batch of leaves. 'auto': 1 up to 4,194,304 training rows, otherwise 8. The model depends on it.
+        memory_limit : float in (0, 1), int >= 1, str or None, default=None
+            Maximum memory that `fit` takes in addition to that of the process when it starts: bytes, text such as '2GB' or '500MiB', or a
+            fraction of the memory of the machine. Binned rows that do not fit are stored in files. A limit that is too small is an error,
+            with an estimate, before the rows are read. None: no limit. The model does not depend on it.
+        pages_dir : str, path, list of str or None, default=None
+            Folder, or list of folders on different disks, for binned rows. Later fits of the same rows with the same bins use them again.
+            None: memory, or a temporary folder if `memory_limit` requires it. The model does not depend on it.
+        pages_compression : 'zstd' or None, default=None
+            Compression of binned rows in files: slower, for disks that are slow or small. Needs pyarrow.
         n_jobs : int or None, default=None
             Number of threads. None or -1: all available CPUs. The model does not depend on it.
         grow_policy : {'leafwise', 'depthwise', 'symmetric'}, default='leafwise'
@@ -1801,7 +1886,10 @@ class RankerSignatures(CommonParameters):
         self.max_bins: int | Mapping[Any, int] | ArrayLike | FeatureSpec = max_bins
         self.categorical_features: ArrayLike | Literal["from_dtype"] | Callable[[Any], Any] | FeatureSpec | None = categorical_features
         self.categorical_encoding: (
-            Literal["auto", "onehot", "partition", "target", "count"] | Sequence[str] | Mapping[Any, str | Sequence[str]] | FeatureSpec
+            Literal["auto", "onehot", "partition", "target", "target_cv", "count"]
+            | Sequence[str]
+            | Mapping[Any, str | Sequence[str]]
+            | FeatureSpec
         ) = categorical_encoding
         self.datetime_features: Sequence[str] | Mapping[Any, str | Sequence[str]] | Literal["auto"] | None = datetime_features
         self.cat_smooth: float | Literal["auto"] = cat_smooth
@@ -1829,6 +1917,10 @@ class RankerSignatures(CommonParameters):
         self.tol: float = tol
         self.verbose: int | bool = verbose
         self.random_state: RandomState = random_state
+        self.leaf_batch: int | Literal["auto"] = leaf_batch
+        self.memory_limit: float | int | str | None = memory_limit
+        self.pages_dir: str | PathLike[str] | Sequence[str] | None = pages_dir
+        self.pages_compression: Literal["zstd"] | None = pages_compression
         self.n_jobs: int | None = n_jobs
         self.grow_policy: Literal["leafwise", "depthwise", "symmetric"] = grow_policy
         self.l1_regularization: float = l1_regularization
@@ -1893,14 +1985,15 @@ class RankerSignatures(CommonParameters):
         ----------
         X : array, data frame, sparse matrix or list of dicts of shape (n_rows, n_features)
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
-            missing.
-        y : array-like of shape (n_rows,)
+            missing. `y` and other arguments with a value per row may be the name of a column, or a list of names; these columns are not
+            features.
+        y : array-like of shape (n_rows,), or name of a column of X
             Relevances: non-negative integers.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_rows,), or name of a column of X, optional
             Weights of the rows: factors of their gradients. In metrics, a query has the mean weight of its rows.
         group : array-like of shape (n_queries,), optional
             Number of rows of each query, in the order of the rows. Either `group` or `qid` is required.
-        qid : array-like of shape (n_rows,), optional
+        qid : array-like of shape (n_rows,), or name of a column of X, optional
             Query of each row. The rows of a query must be contiguous.
         X_val : table, optional
             Evaluation set for early stopping, instead of some of the training rows.
@@ -1912,12 +2005,12 @@ class RankerSignatures(CommonParameters):
             Number of rows of each query of `X_val`.
         qid_val : array-like, optional
             Query of each row of `X_val`.
-        offset : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+        offset : array-like of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X, optional
             Initial raw predictions, added to the base score of the model, for instance the logarithm of the exposure for a loss with a
             log link. Pass the offset of new rows to `predict`.
-        offset_val : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+        offset_val : array-like of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X, optional
             Initial raw predictions of `X_val`.
-        groups : array-like of shape (n_rows,), optional
+        groups : array-like of shape (n_rows,), or name of a column of X, optional
             Groups of the rows, for the splitter `validation_split`. None: the queries.
         eval_sets : dict or list of dict, optional
             Evaluation sets: for each, a dict with X, y, qid or group, and optionally sample_weight and offset. `eval_metric` is computed
@@ -1995,14 +2088,15 @@ class RankerSignatures(CommonParameters):
         ----------
         X : array, data frame, sparse matrix or list of dicts of shape (n_rows, n_features)
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
-            missing.
-        y : array-like of shape (n_rows,)
+            missing. `y` and other arguments with a value per row may be the name of a column, or a list of names; these columns are not
+            features.
+        y : array-like of shape (n_rows,), or name of a column of X
             Relevances: non-negative integers.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_rows,), or name of a column of X, optional
             Weights of the rows: factors of their gradients. In metrics, a query has the mean weight of its rows.
         group : array-like of shape (n_queries,), optional
             Number of rows of each query, in the order of the rows. Either `group` or `qid` is required.
-        qid : array-like of shape (n_rows,), optional
+        qid : array-like of shape (n_rows,), or name of a column of X, optional
             Query of each row. The rows of a query must be contiguous.
         X_val : table, optional
             Evaluation set for early stopping, instead of some of the training rows.
@@ -2014,12 +2108,12 @@ class RankerSignatures(CommonParameters):
             Number of rows of each query of `X_val`.
         qid_val : array-like, optional
             Query of each row of `X_val`.
-        offset : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+        offset : array-like of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X, optional
             Initial raw predictions, added to the base score of the model, for instance the logarithm of the exposure for a loss with a
             log link. Pass the offset of new rows to `predict`.
-        offset_val : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+        offset_val : array-like of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X, optional
             Initial raw predictions of `X_val`.
-        groups : array-like of shape (n_rows,), optional
+        groups : array-like of shape (n_rows,), or name of a column of X, optional
             Groups of the rows, for the splitter `validation_split`. None: the queries.
         eval_sets : dict or list of dict, optional
             Evaluation sets: for each, a dict with X, y, qid or group, and optionally sample_weight and offset. `eval_metric` is computed
@@ -2082,18 +2176,19 @@ class RankerSignatures(CommonParameters):
         ----------
         X : array, data frame, sparse matrix or list of dicts of shape (n_rows, n_features)
             Training table. Columns may be numbers, booleans, datetimes, durations and categories; NaN, None and masked entries are
-            missing.
-        y : array-like of shape (n_rows,)
+            missing. `y` and other arguments with a value per row may be the name of a column, or a list of names; these columns are not
+            features.
+        y : array-like of shape (n_rows,), or name of a column of X
             Relevances: non-negative integers.
-        sample_weight : array-like of shape (n_rows,), optional
+        sample_weight : array-like of shape (n_rows,), or name of a column of X, optional
             Weights of the rows: factors of their gradients. In metrics, a query has the mean weight of its rows.
         decay : float, default=0.9
             Weight of the old leaf values: new value = decay * old + (1 - decay) * value fitted to these rows.
         group : array-like of shape (n_queries,), optional
             Number of rows of each query, in the order of the rows. Either `group` or `qid` is required.
-        qid : array-like of shape (n_rows,), optional
+        qid : array-like of shape (n_rows,), or name of a column of X, optional
             Query of each row. The rows of a query must be contiguous.
-        offset : array-like of shape (n_rows,) or (n_rows, n_outputs), optional
+        offset : array-like of shape (n_rows,) or (n_rows, n_outputs), or name of a column of X, optional
             Initial raw predictions, added to the base score of the model, for instance the logarithm of the exposure for a loss with a
             log link. Pass the offset of new rows to `predict`.
 

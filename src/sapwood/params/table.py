@@ -6,6 +6,7 @@ The constructors and docstrings in `sapwood.params.signatures` are generated fro
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -70,10 +71,10 @@ class Parameter:
 
 
 class Number(Interval):
-    """Interval of numbers that excludes True and False."""
+    """Interval of numbers that excludes True and False, and integers too large for a float."""
 
     def is_satisfied_by(self, value: Any) -> bool:
-        return not isinstance(value, bool) and super().is_satisfied_by(value)
+        return not isinstance(value, bool) and super().is_satisfied_by(value) and abs(value) <= sys.float_info.max
 
 
 class LossNames(StrOptions):
@@ -140,7 +141,7 @@ COMMON = {
     "max_features": Parameter(1.0, "Fraction of the features, drawn at random for each node, among which its split is searched.", FRACTION),
     "max_bins": Parameter(255, "Maximum number of bins of a feature, from 2 to 65,535, not counting the bin of missing values. An array gives one number for each feature, a dict one for some of them. Above 255, or with `tree_method='exact'` or `'approx'`, features are sorted instead of counted in histograms.", Values("int", Number(Integral, 2, 65_535, closed="both")), _by_column("int"), ARRAY, SPEC),
     "categorical_features": Parameter("from_dtype", "Columns that are categorical:\n- 'from_dtype': columns of strings, categories or enums;\n- array-like: column names, positions or dtypes, or a boolean mask;\n- callable: a function of X that returns one of these, such as `make_column_selector`;\n- None: no column.", ARRAY, _choice("from_dtype"), Values("Callable[[Any], Any]", callable), SPEC, NONE),
-    "categorical_encoding": Parameter("auto", "Encoding of categorical columns. A list makes one feature per encoding; a dict maps columns to encodings.\n- 'onehot': splits separate one level from the others;\n- 'partition': splits separate sets of levels, found by sorting levels by gradient / hessian;\n- 'target': ordered target statistics;\n- 'count': frequency of the level;\n- 'auto': 'partition' up to 255 levels, 'target' above.", _choice("auto", *ENCODERS), Values("Sequence[str]", list), Values("Sequence[str]", tuple), _by_column("str | Sequence[str]"), SPEC),
+    "categorical_encoding": Parameter("auto", "Encoding of categorical columns. A list makes one feature per encoding; a dict maps columns to encodings.\n- 'onehot': splits separate one level from the others;\n- 'partition': splits separate sets of levels, found by sorting levels by gradient / hessian;\n- 'target': ordered target statistics;\n- 'target_cv': cross-fitted target means (5 folds) with empirical-Bayes smoothing;\n- 'count': frequency of the level;\n- 'auto': 'partition' up to 255 levels, 'target' above.", _choice("auto", *ENCODERS), Values("Sequence[str]", list), Values("Sequence[str]", tuple), _by_column("str | Sequence[str]"), SPEC),
     "datetime_features": Parameter(None, f"Calendar parts of datetime columns that become features, next to the datetime itself as a number: {', '.join(PARTS)}. Weeks are ISO weeks, weekday 0 is Monday, and parts are read in the column's time zone. 'auto': year, month, day, weekday, hour and minute, as far as they vary. A dict maps columns to any of these.", Values("Sequence[str]", list), Values("Sequence[str]", tuple), _by_column("str | Sequence[str]"), _choice("auto"), NONE),
     "cat_smooth": Parameter("auto", "`categorical_encoding='partition'`: added to the hessian of each level when levels are sorted by gradient / hessian.", NOT_NEGATIVE, BY_PRESET),
     "cat_l2": Parameter("auto", "`categorical_encoding='partition'`: L2 penalty added to `l2_regularization` for splits on sorted levels.", NOT_NEGATIVE, BY_PRESET),
@@ -165,6 +166,10 @@ COMMON = {
     "tol": Parameter(1e-7, "Minimum improvement of the score that counts for early stopping.", NOT_NEGATIVE),
     "verbose": Parameter(0, "Verbosity. 1: progress bar in a terminal or notebook, elsewhere a line for every tenth of the rounds; 2 or more: a line per round.", Values("int | bool", "verbose")),
     "random_state": Parameter(None, "Seed of the random number generators. None: a fixed seed, so that fits are reproducible.", Values("RandomState", "random_state")),
+    "leaf_batch": Parameter("auto", "Number of leaves that leaf-wise growth splits at once, those with the highest gains. Rows in files are read once for each batch of leaves. 'auto': 1 up to 4,194,304 training rows, otherwise 8. The model depends on it.", COUNT, _choice("auto"), since="0.2"),
+    "memory_limit": Parameter(None, "Maximum memory that `fit` takes in addition to that of the process when it starts: bytes, text such as '2GB' or '500MiB', or a fraction of the memory of the machine. Binned rows that do not fit are stored in files. A limit that is too small is an error, with an estimate, before the rows are read. None: no limit. The model does not depend on it.", Values("float", Number(RealNotInt, 0, 1, closed="neither")), _int(1, 2**62), Values("str", str), NONE, since="0.2"),
+    "pages_dir": Parameter(None, "Folder, or list of folders on different disks, for binned rows. Later fits of the same rows with the same bins use them again. None: memory, or a temporary folder if `memory_limit` requires it. The model does not depend on it.", Values("str", str), Values("PathLike[str]", PathLike), Values("Sequence[str]", list), NONE, since="0.2"),
+    "pages_compression": Parameter(None, "Compression of binned rows in files: slower, for disks that are slow or small. Needs pyarrow.", _choice("zstd"), NONE, since="0.2"),
     "n_jobs": Parameter(None, "Number of threads. None or -1: all available CPUs. The model does not depend on it.", _int(-MOST), NONE),
     "grow_policy": Parameter("leafwise", "Order in which nodes are split.\n- 'leafwise': the leaf with the largest gain first;\n- 'depthwise': level by level;\n- 'symmetric': level by level, with the same split for all nodes of a level.", _choice(*FRONTIERS)),
     "l1_regularization": Parameter(0.0, "L1 penalty of leaf values: the absolute gradient sum of a leaf is reduced by it, down to 0.", NOT_NEGATIVE),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from sapwood.model.conditions import short_name
+
 # The color-blind safe palette of Okabe and Ito.
 BLUE, ORANGE, GREEN, PINK, SKY, RED, YELLOW = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442"
 COLORS = (BLUE, RED, GREEN, ORANGE, PINK, SKY, YELLOW)
 GREY, FAINT = "#666666", "#D8D8D8"
 DASHES = ("-", "--", "-.", ":")
-LONGEST_NAME = 28
 
 
 def need_matplotlib() -> None:
@@ -52,17 +53,11 @@ def style(i: int) -> dict[str, Any]:
 
 def short(name: Any) -> str:
     """Return a name shortened to fit an axis, with `$` escaped."""
-    text = " ".join(str(name).split())
-    return (text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 10]}…{text[-9:]}").replace("$", r"\$")
+    return short_name(name).replace("$", r"\$")
 
 
 def feature_names(schema: Any) -> list[str]:
     return [short(name) for name in schema.names] if schema.names else [f"feature {f}" for f in range(schema.n_features)]
-
-
-def number(value: float) -> str:
-    """Format a number with few digits; from 1,000 to 10 million without an exponent."""
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"
 
 
 def check_choice(name: str, choice: Any, table: Any) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sapwood.plots.canvas import BLUE, GREY, bare, feature_names, make_axes, number
+from sapwood.model.conditions import short_number
+from sapwood.plots.canvas import BLUE, GREY, bare, feature_names, make_axes
 
 TITLES = {"gain": "gain", "split": "splits", "cover": "cover", "permutation": "permutation", "shap": "SHAP"}
 LABELS = {
@@ -70,7 +71,7 @@ def plot_importance(
         ax.errorbar(values[order], places, xerr=errors[order], fmt="none", ecolor="black", capsize=2, linewidth=0.9)
         ends = np.maximum(ends, values[order] + errors[order])
     for place, f, end in zip(places, order, ends, strict=True):
-        ax.annotate(number(values[f]), (end, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8, color=GREY)
+        ax.annotate(short_number(values[f]), (end, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8, color=GREY)
     ax.set_yticks(places, [names[f] for f in order])
     ax.invert_yaxis()
     ax.margins(x=0.1, y=0.02)

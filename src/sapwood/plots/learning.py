@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from sapwood.plots.canvas import GREY, bare, check_choice, make_axes, number, style
+from sapwood.model.conditions import short_number
+from sapwood.plots.canvas import GREY, bare, check_choice, make_axes, style
 
 
 def plot_learning_curves(estimator: Any, metric: str | None = None, *, ax: Any = None) -> Any:
@@ -31,7 +32,7 @@ def plot_learning_curves(estimator: Any, metric: str | None = None, *, ax: Any =
     best = estimator.best_iteration_
     for i, (on, values) in enumerate(curves.items()):
         rounds = np.arange(1, len(values) + 1)
-        label = f"{on}: {number(values[best - 1])}" if 0 < best <= len(values) else on
+        label = f"{on}: {short_number(values[best - 1])}" if 0 < best <= len(values) else on
         ax.plot(rounds, values, label=label, linewidth=1.8, **style(i))
     longest = max(len(values) for values in curves.values())
     if best < longest:

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from sapwood.data.frames import frame_table, open_frame
-from sapwood.plots.canvas import BLUE, COLORS, FAINT, GREY, ORANGE, bare, color_map, make_axes, number, short, style
+from sapwood.model.conditions import short_number
+from sapwood.plots.canvas import BLUE, COLORS, FAINT, GREY, ORANGE, bare, color_map, make_axes, short, style
 
 LEVELS_SHOWN = 5  # of a category, with a color each
 BINS = 60  # of the horizontal axis; points of a bin are stacked
@@ -49,7 +50,7 @@ def plot_shap_summary(explanation: Any, *, output: int | None = None, max_featur
         _draw_levels(
             ax, values[rows][:, order], {i: (names[order[i]], one, rows) for i, one in enumerate(columns) if isinstance(one, Levels)}
         )
-    labels = [f"{names[f]}  ({number(size[f])})" if size.ndim == 1 else names[f] for f in order]
+    labels = [f"{names[f]}  ({short_number(size[f])})" if size.ndim == 1 else names[f] for f in order]
     ax.set_yticks(range(len(order)), labels)
     ax.set_ylim(len(order) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from sapwood.data.columns import Kind
-from sapwood.encoding.calendar import LAST
-from sapwood.plots.canvas import BLUE, FAINT, GREY, ORANGE, color_map, feature_names, make_axes, need_matplotlib, number, short
+from sapwood.model.conditions import condition, short_number
+from sapwood.plots.canvas import BLUE, FAINT, GREY, ORANGE, color_map, make_axes, need_matplotlib
 
 FONT = 8.0  # points
 LINE = 0.36  # inches per leaf
 GAP = 0.62  # inches between columns of nodes, where the branches are
 PAD = 0.07  # inches around a node's text
-MOST_VALUES, MOST_LEVELS = 4, 3  # per node
+MOST_VALUES = 4  # per leaf
 HEAD = 0.45  # inches for the title and the legend
 
 
@@ -33,9 +32,10 @@ class Box:
 def plot_tree(estimator: Any, tree: int = 0, *, ax: Any = None) -> Any:
     """Plot one tree of a model.
 
-    At each node, rows that satisfy the condition follow the upper branch. The line width is the fraction of training rows, and "missing"
-    marks the branch of missing values. Leaves show their value (added to the raw prediction), colored by sign and size. New axes are as
-    large as the tree needs; on given axes, text shrinks to fit.
+    At each node, rows that satisfy the condition follow the upper branch. The line width is the fraction of training rows. "missing" marks
+    the branch of missing values, for features whose splits show that there were some in training; others follow the larger branch.
+    Leaves show their value (added to the raw prediction), colored by sign and size. New axes are as large as the tree needs; on given axes,
+    text shrinks to fit.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def plot_tree(estimator: Any, tree: int = 0, *, ax: Any = None) -> Any:
     ax = make_axes(ax, width, height, whole=True)
     size = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
     font = FONT * min(1.0, size.width / width, size.height / height)
-    _draw_branches(ax, boxes, grown, font)
+    _draw_branches(ax, boxes, grown, np.isin(grown.feature, list(features_with_missing(model))), font)
     _draw_nodes(ax, boxes, grown, font)
     ax.set(xlim=(0, width), ylim=(height, 0))
     ax.axis("off")
@@ -74,43 +74,36 @@ def _title(estimator: Any, tree: int) -> str:
 
 
 def _boxes(model: Any, tree: Any) -> list[Box]:
-    by_levels = model.binning.is_category(tree.feature)
     boxes = []
     for node, f in enumerate(tree.feature):
         rows = f"{tree.count[node]:,} rows"
         if f < 0:
             boxes.append(Box(tree.leaves.label(node, MOST_VALUES), f"{rows} ({tree.count[node] / max(tree.count[0], 1):.0%})"))
         else:
-            boxes.append(Box(question(model, tree, node, by_levels[node]), f"{rows}, gain {number(tree.gain[node])}"))
+            boxes.append(Box(condition(model, tree, node).replace("$", r"\$"), f"{rows}, gain {short_number(tree.gain[node])}"))
     return boxes
 
 
-def question(model: Any, tree: Any, node: int, by_levels: bool) -> str:
-    """Return the condition of a node, with column names and levels."""
-    f, names = int(tree.feature[node]), feature_names(model.schema)
-    columns, lookup = model.encoding.columns_of(f), model.encoding.lookups.get(f)
-    name = " × ".join(names[c] for c in columns)
-    if f in model.encoding.parts:
-        return f"{model.encoding.parts[f].part} of {name} ≤ {number(tree.threshold[node])}"
-    if lookup is None:
-        return f"{name} ≤ {threshold(tree.threshold[node], model.schema.kind(f))}"
-    if not by_levels:
-        return f"{name}, encoded ≤ {number(tree.threshold[node])}"
-    chosen = tree.sets[tree.bin[node]]
-    (column,) = columns  # a key is the code of a level + 1
-    keys = [int(key) for key, bin_ in zip(lookup.keys, lookup.values, strict=True) if chosen[int(bin_) >> 5] >> (int(bin_) & 31) & 1]
-    levels = [model.schema.kind(column).levels[key - 1] if key else "missing" for key in keys]
-    shown = ", ".join(short(level) for level in levels[:MOST_LEVELS])
-    return f"{name} in {shown}" if len(levels) <= MOST_LEVELS else f"{name} in {shown}, … ({len(levels)} levels)"
+def features_with_missing(model: Any) -> set[int]:
+    """Return the features whose missing values do not always follow the larger branch, as they do at splits that saw none in training."""
+    found: set[int] = set()
+    for tree in model.trees:
+        inner = np.flatnonzero(tree.feature >= 0)
+        left, right = tree.count[tree.left[inner]], tree.count[tree.right[inner]]
+        to_larger = np.where(tree.missing_left[inner], left >= right, right >= left)
+        # In a symmetric tree, the nodes of a level have one split with one direction, that of most of their rows.
+        splits = np.column_stack([_depths(tree)[inner], tree.feature[inner], tree.bin[inner]])
+        level = np.unique(splits, axis=0, return_inverse=True)[1].ravel()
+        found.update(tree.feature[inner[np.bincount(level, to_larger)[level] == 0]].tolist())
+    return found
 
 
-def threshold(value: float, kind: Kind) -> str:
-    """Format a threshold in the units of the column."""
-    if kind.name == "datetime" and abs(value) < LAST:
-        return str(np.datetime64(int(value), "us").astype("datetime64[s]")).replace("T", " ")
-    if kind.name in ("datetime", "duration"):
-        return f"{value / 1e6:,.6g} s"
-    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:,.6g}"
+def _depths(tree: Any) -> np.ndarray:
+    """Return the depth of each node, (n_nodes,) intp."""
+    depth = np.zeros(len(tree.feature), dtype=np.intp)
+    for parent in np.flatnonzero(tree.feature >= 0):  # children come after their parents
+        depth[[tree.left[parent], tree.right[parent]]] = depth[parent] + 1
+    return depth
 
 
 def _place(boxes: list[Box], tree: Any) -> tuple[float, float]:
@@ -122,9 +115,7 @@ def _place(boxes: list[Box], tree: Any) -> tuple[float, float]:
         return text_to_path.get_text_width_height_descent(text.replace(r"\$", "$"), properties, False)[0] / 72
 
     properties = FontProperties(size=FONT)
-    depth = np.zeros(len(boxes), dtype=np.intp)
-    for parent in np.flatnonzero(tree.feature >= 0):
-        depth[[tree.left[parent], tree.right[parent]]] = depth[parent] + 1
+    depth = _depths(tree)
     for node, box in enumerate(boxes):  # the two texts are side by side in a leaf, stacked in other nodes
         leaf = tree.feature[node] < 0
         box.width = (inches(box.text) + inches(box.note) + 0.12 if leaf else max(inches(box.text), inches(box.note))) + 2 * PAD
@@ -144,7 +135,7 @@ def _place(boxes: list[Box], tree: Any) -> tuple[float, float]:
     return max(box.x + box.width for box in boxes) + 0.05, HEAD + max(n_lines, 2) * LINE + 0.05
 
 
-def _draw_branches(ax: Any, boxes: list[Box], tree: Any, font: float) -> None:
+def _draw_branches(ax: Any, boxes: list[Box], tree: Any, marked: np.ndarray, font: float) -> None:
     for node in np.flatnonzero(tree.feature >= 0):
         begin = boxes[node]
         turn = begin.x + begin.width + 0.14
@@ -155,7 +146,7 @@ def _draw_branches(ax: Any, boxes: list[Box], tree: Any, font: float) -> None:
             ax.plot(
                 [turn, turn, end.x], [begin.y, end.y, end.y], color=GREY, linewidth=0.6 + 3 * fraction, solid_joinstyle="round", zorder=1
             )
-            if bool(tree.missing_left[node]) == yes:
+            if marked[node] and bool(tree.missing_left[node]) == yes:
                 ax.text(turn + 0.04, end.y - 0.03, "missing", fontsize=font * 0.75, color=GREY, va="bottom", style="italic")
 
 

@@ -99,6 +99,15 @@ def apply_link(
 ) -> None:
     """Replace raw scores, (n_rows, n_outputs), by predictions."""
 
+def fill_two_classes(
+    second: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu", writable=False)],
+    out: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order="C", device="cpu")],
+    n_threads: int,
+) -> None:
+    """
+    Fill in the probabilities of two classes, (n_rows, 2), from those of the second, (n_rows, 1).
+    """
+
 def add_leaf_values(
     leaves: Annotated[NDArray[numpy.uint8], dict(shape=(None,), order="C", device="cpu")],
     leaf_size: int,
@@ -598,12 +607,29 @@ class SplitBatch:
     def n_words(self) -> int:
         """Number of words of a histogram."""
 
+    @property
+    def n_results(self) -> int:
+        """Number of words of all histograms, and of numbers of rows."""
+
 class RowPartition:
     """
     Some rows of a data set, by the node of a growing tree that each is in.
     """
 
+    @overload
     def __init__(self, layout: BinLayout, pages: list[Page], n_threads: int) -> None: ...
+    @overload
+    def __init__(self, layout: BinLayout, n_rows: int, first_row: int, n_threads: int, other: RowPartition | None = None) -> None:
+        """
+        One page that is in memory only between `load` and `unload`. It shares the temporary memory of another one, if given: both must not be used at the same time.
+        """
+
+    def load(self, page: Page) -> None:
+        """Take the page of a partition that was made without one."""
+
+    def unload(self) -> None:
+        """Forget the page."""
+
     @property
     def n_rows(self) -> int: ...
     def start(
@@ -621,6 +647,9 @@ class RowPartition:
         """
         Split nodes and build histograms. Returns the histograms, (n_histograms, n_words) in a row, then the numbers of rows of those children whose numbers were not known beforehand.
         """
+
+    def apply_to(self, batch: SplitBatch, words: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu")]) -> None:
+        """The same, but add to the results of other partitions."""
 
     def split_sums(
         self, node: int, feature: int, bin: int, missing_left: bool

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from functools import lru_cache
 
 from sapwood.runtime.cgroups import cgroup_cpus
 
@@ -13,7 +15,13 @@ def available_cpus() -> int:
         n_cpus = len(os.sched_getaffinity(0))
     except AttributeError:  # not available on this system
         n_cpus = os.cpu_count() or 1
-    return max(1, min(n_cpus, cgroup_cpus() or n_cpus))
+    return max(1, min(n_cpus, _cpus_of_quotas(int(time.monotonic())) or n_cpus))
+
+
+@lru_cache(maxsize=1)
+def _cpus_of_quotas(second: int) -> int | None:
+    """Return the CPUs that quotas allow, read once a second: small predictions take less time than reading them."""
+    return cgroup_cpus()
 
 
 def resolve_threads(n_jobs: int | None) -> int:
@@ -21,6 +29,8 @@ def resolve_threads(n_jobs: int | None) -> int:
 
     None means all available CPUs (at most OMP_NUM_THREADS, if set), -1 all, -2 all but one. The number is limited to the available CPUs.
     """
+    if n_jobs == 1:
+        return 1
     n_cpus = available_cpus()
     if n_jobs is None:
         limit = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]

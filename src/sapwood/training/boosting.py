@@ -151,7 +151,7 @@ def train(
             mode.after_round(round_)
             state.n_rounds = round_ + 1
             # A list, not a generator: all callbacks are called in every round, even if one requests a stop.
-            state.stopped = any([callback.after_round(state) for callback in callbacks])  # noqa: C419
+            state.stopped = execution.any(any([callback.after_round(state) for callback in callbacks]))  # noqa: C419
             checkpoints.after_round(state, mode, callbacks)
     finally:
         for callback in callbacks:

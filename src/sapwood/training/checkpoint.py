@@ -7,13 +7,14 @@ import os
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from sapwood.callbacks import Scores
 from sapwood.data import container
 from sapwood.model import Model, ModelFormatError, disk
 from sapwood.model.file import checksum
@@ -21,6 +22,8 @@ from sapwood.training.fit_signature import FitSignature
 
 if TYPE_CHECKING:
     from sapwood.callbacks import Callback, Round
+    from sapwood.data.pages import Pages
+    from sapwood.data.sorted import SortedRows
     from sapwood.training.modes import Mode
 
 SECONDS = 60.0
@@ -40,12 +43,13 @@ class Checkpoint:
     from the file and returns the same model, byte for byte, as an uninterrupted fit. If data or parameters differ from those of the
     checkpoint, an error names the difference. `max_iter` may be larger (except for a forest); `n_jobs` and `verbose` may change.
 
-    The file is kept when training is complete; the same fit then returns at once. Delete the file to train again.
+    The file is kept when training is complete; the same fit then returns at once. Delete the file to train again. `validation_folds` trains
+    several models, each with a file of its own: "run.checkpoint.fold1", ... The last step of `refit_all` has none and is repeated.
 
     Parameters
     ----------
     path : str or path
-        Checkpoint file. It is replaced atomically. A process that is killed while it writes leaves a temporary file ".sapwood-*.part",
+        Checkpoint file. It is replaced atomically. A process that is killed while it writes leaves a temporary file `.sapwood-*.part`,
         which the next write to this folder removes.
     every : int, optional
         Write the file every `every` rounds.
@@ -62,6 +66,8 @@ class Checkpoint:
     path: str | PathLike[str]
     every: int | None = None
     seconds: float | None = None
+    for_partitions: ClassVar[bool] = False  # whether every partition of the rows may open it
+    optional: ClassVar[bool] = False  # whether a fit that cannot use it goes on without it
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, str | PathLike):
@@ -76,17 +82,25 @@ class Checkpoint:
         """Return a Checkpoint from the argument `checkpoint` of `fit`."""
         return argument if isinstance(argument, Checkpoint) else cls(argument)
 
+    def of_run(self, run: str) -> Checkpoint:
+        """Return the checkpoint of one of several training runs of a fit: a file of its own beside `path`."""
+        return replace(self, path=f"{os.fspath(self.path)}.{run}") if run else self
+
     def open(self, signature: FitSignature) -> FileCheckpointWriter:
         """Read the file, if there is one, and check that it belongs to the fit with this signature."""
         folder = Path(os.path.realpath(self.path)).parent
         if not folder.is_dir():
             raise FileNotFoundError(f"checkpoint={os.fspath(self.path)!r}: the folder {str(folder)!r} does not exist")
-        saved = _read(self.path)
+        saved = self._check(_read(self.path), signature)
+        return FileCheckpointWriter(self, signature, saved)
+
+    def _check(self, saved: SavedState | None, signature: FitSignature) -> SavedState | None:
+        """Raise a CheckpointError if a saved state belongs to another fit."""
         if saved is not None and (difference := saved.signature.difference(signature)) is not None:
             raise CheckpointError(
                 f"checkpoint={os.fspath(self.path)!r} belongs to another fit: {difference}. Use another path, or delete the file"
             )
-        return FileCheckpointWriter(self, signature, saved)
+        return saved
 
 
 @dataclass(frozen=True)
@@ -117,17 +131,22 @@ class CheckpointWriter:
         """Write a checkpoint if one is due."""
 
 
-class FileCheckpointWriter(CheckpointWriter):
-    """Writes the state of training to a file, periodically and after the last round."""
+class ResumingWriter(CheckpointWriter):
+    """Base class of checkpoint writers that continue a saved state.
+
+    Attributes
+    ----------
+    checkpoint : path of the file
+    signature : signature of this fit
+    saved : state to continue; None at the first round
+    """
 
     checkpoint: Checkpoint
     signature: FitSignature
-    written: float
+    saved: SavedState | None
 
     def __init__(self, checkpoint: Checkpoint, signature: FitSignature, saved: SavedState | None) -> None:
         self.checkpoint, self.signature, self.saved = checkpoint, signature, saved
-        self.seconds: float | None = SECONDS if checkpoint.every is checkpoint.seconds is None else checkpoint.seconds
-        self.written = time.monotonic()
 
     def resume(self, model: Model) -> Model:
         return model if self.saved is None else self.saved.model
@@ -144,47 +163,90 @@ class FileCheckpointWriter(CheckpointWriter):
         mode.restore(self.saved.arrays)
         remaining = list(callbacks)
         for name, callback_state in self.saved.callbacks:
-            callback = next(callback for callback in remaining if type(callback).__name__ == name)
+            callback = next((callback for callback in remaining if type(callback).__name__ == name), None)
+            if callback is None:  # it runs in another partition
+                continue
             remaining.remove(callback)
             callback.restore(callback_state)
         self.saved = None  # free the memory of the second model
+
+
+class FileCheckpointWriter(ResumingWriter):
+    """Writes the state of training to a file, periodically and after the last round."""
+
+    written: float
+
+    def __init__(self, checkpoint: Checkpoint, signature: FitSignature, saved: SavedState | None) -> None:
+        super().__init__(checkpoint, signature, saved)
+        self.seconds: float | None = SECONDS if checkpoint.every is checkpoint.seconds is None else checkpoint.seconds
+        self.written = time.monotonic()
 
     def after_round(self, state: Round, mode: Mode, callbacks: Sequence[Callback]) -> None:
         due = self.checkpoint.every is not None and state.n_rounds % self.checkpoint.every == 0
         due |= self.seconds is not None and time.monotonic() - self.written >= self.seconds
         if not due and not state.over:
             return
-        data = self._pack(state, mode, callbacks)
+        data = Snapshot.of(state, mode, callbacks, self.signature).pack()
         try:
             disk.write(self.checkpoint.path, data)
         except OSError as error:  # a full disk must not end hours of training
             warnings.warn(f"the checkpoint could not be written; training continues: {error}", RuntimeWarning, stacklevel=2)
         self.written = time.monotonic()
 
-    def _pack(self, state: Round, mode: Mode, callbacks: Sequence[Callback]) -> bytearray:
-        model = state.model.copy()
-        model.finish(state.train_set.pages)
-        arrays = {MODEL: np.frombuffer(model.to_bytes(), dtype=np.uint8)}
-        arrays |= {f"{PREFIX}{name}": array for name, array in mode.keep().items()}
+
+@dataclass(frozen=True)
+class Snapshot:
+    """State of training after a round: what a checkpoint stores. Later rounds do not change it."""
+
+    n_rounds: int
+    model: Model
+    rows: Pages | SortedRows
+    arrays: dict[str, np.ndarray]  # state of the mode
+    callbacks: list[tuple[str, Any]]  # class name and state of each callback with state
+    stopped: bool
+    signature: FitSignature
+
+    @classmethod
+    def of(cls, state: Round, mode: Mode, callbacks: Sequence[Callback], signature: FitSignature) -> Snapshot:
         states = [(type(callback).__name__, _json_state(callback)) for callback in callbacks]
         with_state = [(name, callback_state) for name, callback_state in states if callback_state is not None]
-        header = {"stopped": state.stopped, "identity": self.signature.to_json(), "callbacks": with_state}
+        return cls(state.n_rounds, state.model.snapshot(), state.train_set.pages, mode.keep(), with_state, state.stopped, signature)
+
+    def pack(self) -> bytearray:
+        """Return the content of a checkpoint file."""
+        model = self.model.copy()
+        model.finish(self.rows)
+        arrays = {MODEL: np.frombuffer(model.to_bytes(), dtype=np.uint8)}
+        arrays |= {f"{PREFIX}{name}": array for name, array in self.arrays.items()}
+        header = {"stopped": self.stopped, "identity": self.signature.to_json(), "callbacks": self.callbacks}
         text = json.dumps(header, separators=(",", ":"))
         return container.pack(arrays, {"checkpoint": text, "sha256": checksum(arrays, text)})
 
 
 def _json_state(callback: Callback) -> Any:
     state = callback.keep()
+    if state is None or isinstance(callback, Scores):  # a copy of its lists, which may be long
+        return state
     try:
-        json.dumps(state)
+        return json.loads(json.dumps(state))  # a copy
     except (TypeError, ValueError) as error:
         raise TypeError(f"{type(callback).__name__}.keep() must return JSON data: {error}") from None
-    return state
 
 
 def _read(path: str | PathLike[str]) -> SavedState | None:
     try:
-        arrays, text = container.unpack(disk.read(path))
+        data = disk.read(path)
+    except FileNotFoundError:
+        return None
+    except container.DAMAGE as error:
+        raise _damaged(path, error) from None
+    return unpack_state(data, path)
+
+
+def unpack_state(data: np.ndarray, path: str | PathLike[str]) -> SavedState:
+    """Return the state in the content of a checkpoint file, (n_bytes,) uint8 at an aligned address. `path` is for error messages."""
+    try:
+        arrays, text = container.unpack(data)
         document = text["checkpoint"]
         if text.get("sha256") != checksum(arrays, document):
             raise ModelFormatError("the checksum does not match")
@@ -192,9 +254,11 @@ def _read(path: str | PathLike[str]) -> SavedState | None:
         signature = FitSignature.from_json(header["identity"])
         of_mode = {name.removeprefix(PREFIX): array for name, array in arrays.items()}
         return SavedState(model, of_mode, header["callbacks"], header["stopped"], signature)
-    except FileNotFoundError:
-        return None
     except container.DAMAGE as error:
-        raise CheckpointError(
-            f"checkpoint={os.fspath(path)!r} is not a checkpoint, or is damaged ({error}). The file was not changed; use another path"
-        ) from None
+        raise _damaged(path, error) from None
+
+
+def _damaged(path: str | PathLike[str], error: Exception) -> CheckpointError:
+    return CheckpointError(
+        f"checkpoint={os.fspath(path)!r} is not a checkpoint, or is damaged ({error}). The file was not changed; use another path"
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -47,6 +47,8 @@ class Mode:
 
     Call order: `begin` once; in each round `before_round`, `after_growth` for each tree, and `after_round`; `finish` once.
     """
+
+    keeps_rows: ClassVar[bool] = False  # whether `keep` returns values of the rows of this partition
 
     def begin(self, state: TrainingState) -> None:
         self.state = state

@@ -103,6 +103,8 @@ class Ordered(Mode):
     n_rounds_before : rounds of the model that `partial_fit` continues. They were fitted to other rows; every prefix starts from them
     """
 
+    keeps_rows = True
+
     n_permutations: int
     n_rounds_before: int
     unseen: np.ndarray

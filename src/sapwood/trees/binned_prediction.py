@@ -26,8 +26,8 @@ def add_tree(rows: Pages | SortedRows, tree: Tree, raw: np.ndarray, execution: E
             raw[:, part] = out.T
     else:
         leaves = own.native(own.on(rows.binning).arrays())
-        for page, native in zip(rows.pages, rows.native, strict=True):
-            kernels.add_tree(native, trees, leaves, rows.binning.kinds, raw[:, page.rows], execution.n_threads)
+        for own_rows, page in rows.visit():
+            kernels.add_tree(page, trees, leaves, rows.binning.kinds, raw[:, own_rows], execution.n_threads)
 
 
 def leaf_of_rows(rows: Pages | SortedRows, tree: Tree, nodes: np.ndarray, execution: Execution) -> np.ndarray:

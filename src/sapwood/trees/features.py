@@ -120,6 +120,7 @@ class RestrictedFeatures(TreeFeatures):
     policy: FeaturePolicy
     key: int
     paths: list[tuple[int, int, frozenset[int]]] = field(default_factory=list)  # id, depth and features above, of each node
+    known: dict[tuple[int, frozenset[int]], np.ndarray] = field(default_factory=dict)  # of nodes by depth and features above
 
     def of_root(self) -> np.ndarray:
         self.paths.append((0, 0, frozenset()))
@@ -138,21 +139,29 @@ class RestrictedFeatures(TreeFeatures):
         return self._allowed(*self.paths[node])
 
     def _allowed(self, node: int, depth: int, path: frozenset[int]) -> np.ndarray:
+        if (depth, path) not in self.known:
+            self.known[depth, path] = self._allowed_at(depth, path)
+        drawn = _draw(self.known[depth, path], self.policy.by_node, (self.key + BY_NODE * (node + 1)) & MASK)
+        return drawn.astype(np.uint8)
+
+    def _allowed_at(self, depth: int, path: frozenset[int]) -> np.ndarray:
+        """Return the features of the nodes of a level below the features of a path, (n_features,) bool."""
         policy = self.policy
         n = policy.n_features
         allowed = np.ones(n, dtype=bool)
         if policy.interactions is not None:
             allowed = policy.interactions.below(path, n) if path else policy.interactions.root(n)
-        seeds = BY_TREE, BY_LEVEL * (depth + 1), BY_NODE * (node + 1)
-        for fraction, seed in zip((policy.by_tree, policy.by_level, policy.by_node), seeds, strict=True):
+        for fraction, seed in ((policy.by_tree, BY_TREE), (policy.by_level, BY_LEVEL * (depth + 1))):
             allowed = _draw(allowed, fraction, (self.key + seed) & MASK)
-        return allowed.astype(np.uint8)
+        return allowed
 
 
 def _draw(allowed: np.ndarray, fraction: float, key: int) -> np.ndarray:
     """Return a random fraction of the allowed features, at least one: those with the lowest hashes."""
+    if fraction >= 1.0:
+        return allowed
     features = np.flatnonzero(allowed)
-    if fraction >= 1.0 or len(features) <= 1:
+    if len(features) <= 1:
         return allowed
     hashes = kernels.hash_rows(len(allowed), key)[features]
     chosen = features[np.argsort(hashes, kind="stable")[: max(1, int(fraction * len(features)))]]

@@ -19,11 +19,13 @@ class Frontier:
     Parameters
     ----------
     max_leaves : maximum number of leaves; None for no limit
+    leaf_batch : number of leaves that leaf-wise growth splits at once
     """
 
     splits_levels_jointly = False  # whether all leaves of a level have the same split
 
-    def __init__(self, max_leaves: int | None) -> None:
+    def __init__(self, max_leaves: int | None, leaf_batch: int = 1) -> None:
+        self.leaf_batch = leaf_batch
         self.leaves_left: float = float("inf") if max_leaves is None else max_leaves - 1
 
     def group_leaves(self, tree: Tree, sums: Sums, allows: Callable[[Sums], np.ndarray]) -> Branches | None:
@@ -56,10 +58,10 @@ class Frontier:
 
 
 class LeafWise(Frontier):
-    """Split the leaf with the highest gain; of equal gains, the older leaf."""
+    """Split the leaves with the highest gains, `leaf_batch` at once; of equal gains, the older leaf."""
 
-    def __init__(self, max_leaves: int | None) -> None:
-        super().__init__(max_leaves)
+    def __init__(self, max_leaves: int | None, leaf_batch: int = 1) -> None:
+        super().__init__(max_leaves, leaf_batch)
         self.heap: list[tuple[float, int]] = []
 
     def add(self, first: int, gains: list[float]) -> None:
@@ -70,8 +72,9 @@ class LeafWise(Frontier):
     def choose(self) -> list[int]:
         if not self.heap or self.full:
             return []
-        self.leaves_left -= 1
-        return [heapq.heappop(self.heap)[1]]
+        n = int(min(self.leaf_batch, len(self.heap), self.leaves_left))
+        self.leaves_left -= n
+        return [heapq.heappop(self.heap)[1] for _ in range(n)]
 
     def remove(self, node: int) -> None:
         self.heap = [entry for entry in self.heap if entry[1] != node]
@@ -87,8 +90,8 @@ class LeafWise(Frontier):
 class DepthWise(Frontier):
     """Split all leaves of a level; those with the highest gains if the maximum number of leaves does not allow all."""
 
-    def __init__(self, max_leaves: int | None) -> None:
-        super().__init__(max_leaves)
+    def __init__(self, max_leaves: int | None, leaf_batch: int = 1) -> None:
+        super().__init__(max_leaves, leaf_batch)
         self.level: list[tuple[float, int]] = []
 
     def add(self, first: int, gains: list[float]) -> None:
@@ -122,7 +125,7 @@ class Symmetric(Frontier):
     splits_levels_jointly = True
     MAX_LEVELS = 16
 
-    def __init__(self, max_leaves: int | None) -> None:
+    def __init__(self, max_leaves: int | None, leaf_batch: int = 1) -> None:
         super().__init__(min(max_leaves or 1 << self.MAX_LEVELS, 1 << self.MAX_LEVELS))
         self.level: list[tuple[int, float]] = []
         self.n_chosen = 0

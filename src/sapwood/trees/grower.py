@@ -32,6 +32,7 @@ class TreeConfig:
     rules: Rules = field(default_factory=Rules)
     learning_rate: float = 0.1
     max_leaves: int | None = 31
+    leaf_batch: int = 1
     max_depth: int | None = None
     forced: ForcedSplit | None = None
     monotonic_bounds: type[MonotonicBounds] = MonotonicBounds
@@ -51,7 +52,11 @@ def grow_tree(
     `key` identifies the tree: random numbers are hashes of the key and of row, node or feature ids. `sample` are the rows to grow on,
     ascending; None for all.
     """
-    frontier, features, form = config.frontier(config.max_leaves), config.features.tree(key), gradients.histogram_format()
+    frontier, features, form = (
+        config.frontier(config.max_leaves, config.leaf_batch),
+        config.features.tree(key),
+        gradients.histogram_format(),
+    )
     histograms = kernels.HistogramFormat(form.mode, form.count_bits, form.gradient_shift, form.hessian_shift)
     settings = kernels.TreeSettings(histograms, config.rules.for_tree(form), config.max_depth or 0, key)
     gain = grower.start(TreeInput(gradients.data, settings, features.of_root(), sample))

@@ -12,12 +12,12 @@ from typing import Protocol
 
 import numpy as np
 
-from sapwood.data.pages import Pages
+from sapwood.data.pages import DiskPages, Pages
 from sapwood.data.sorted import SortedRows
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
+from sapwood.trees.paged_partition import PagedPartition
 
-HISTOGRAM_BYTES = 1 << 28  # of cached histograms; beyond it, those of the nodes with the lowest gains are dropped and computed again
 Gains = tuple[int, list[float]]  # first node, and the gains of the best splits of it and the following nodes
 
 
@@ -112,15 +112,27 @@ class LocalGrower(NodeAccess):
         return self.partition.leaf_sums(leaves, leaf_of_row, leaf_size)
 
 
+class Partition(Protocol):
+    """Rows of a partition, by the node of a growing tree that each is in: `kernels.RowPartition`, or pages in files."""
+
+    def start(self, gradients: np.ndarray, format: kernels.HistogramFormat, key: int, sample: np.ndarray | None = None) -> np.ndarray: ...
+
+    def apply(self, batch: kernels.SplitBatch) -> np.ndarray: ...
+
+    def split_sums(self, node: int, feature: int, bin: int, missing_left: bool) -> np.ndarray: ...
+
+    def leaf_sums(self, leaves: np.ndarray, leaf_of_row: np.ndarray, leaf_size: int) -> np.ndarray: ...
+
+
 class SummedGrower(NodeAccess):
-    """Grower on one of several partitions. Every step sums integers over all partitions."""
+    """Grower on one of several partitions, or on pages in files. Every step sums integers over all of them."""
 
     search: kernels.SplitSearch
-    partition: kernels.RowPartition
+    partition: Partition
     execution: Execution
     first_row: int
 
-    def __init__(self, search: kernels.SplitSearch, partition: kernels.RowPartition, execution: Execution, first_row: int = 0) -> None:
+    def __init__(self, search: kernels.SplitSearch, partition: Partition, execution: Execution, first_row: int = 0) -> None:
         super().__init__(search)
         self.search, self.partition = search, partition
         self.execution, self.first_row = execution, first_row
@@ -170,6 +182,8 @@ def make_grower(rows: Pages | SortedRows, first_row: int, execution: Execution) 
     if isinstance(rows, SortedRows):
         return SortedGrower(rows.native_tree(execution))
     layout = rows.layout.native
-    search = kernels.SplitSearch(layout, execution.n_threads, HISTOGRAM_BYTES)
+    search = kernels.SplitSearch(layout, execution.n_threads, rows.histogram_bytes)
+    if isinstance(rows, DiskPages):
+        return SummedGrower(search, PagedPartition(rows, first_row, execution.n_threads), execution, first_row)
     partition = kernels.RowPartition(layout, rows.open(first_row), execution.n_threads)
     return LocalGrower(search, partition) if execution.is_local else SummedGrower(search, partition, execution, first_row)

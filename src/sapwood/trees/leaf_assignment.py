@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 
@@ -64,16 +63,10 @@ class LeafAssignment:
         """Add the predictions of linear leaves, (n_leaves,), to raw predictions, (n_rows,) or (1, n_rows)."""
         assert self.pages is not None
         values = leaves.native(leaves.on(self.pages.binning).arrays())
-        for rows, page in self.native_pages:
+        for rows, page in self.pages.visit():
             own = self.data[rows.start * self.size : rows.stop * self.size]
             out = raw[..., rows]
             kernels.add_linear_leaves(page=page, leaves=own, leaf_size=self.size, values=values, raw=out, n_threads=execution.n_threads)
-
-    @cached_property
-    def native_pages(self) -> list[tuple[slice, kernels.Page]]:
-        """The rows of each page, and the page."""
-        assert self.pages is not None
-        return [(page.rows, native) for page, native in zip(self.pages.pages, self.pages.open(0), strict=True)]
 
     @property
     def of_row(self) -> np.ndarray:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -223,9 +223,9 @@ class SlopeRows:
         a[:, lower[0], lower[1]] = a[:, lower[1], lower[0]] = products[:, : len(lower[0])] / (scale.hessian or 1.0)
         return a, products[:, len(lower[0]) :] / scale.gradient
 
-    @cached_property
-    def _calls(self) -> list[dict[str, Any]]:
-        """Return the arguments of the kernels for each page."""
+    @property
+    def _calls(self) -> Iterator[dict[str, Any]]:
+        """Yield the arguments of the kernels for each page."""
         assignment, size = self.assignment, self.gradients.scale.bytes_per_row
         common = {
             "leaf_size": assignment.size,
@@ -233,16 +233,15 @@ class SlopeRows:
             "levels": np.concatenate([own.levels for own in self.levels]),
             "slots": np.ascontiguousarray(self.slots),
         }
-        calls = []
-        for rows, page in assignment.native_pages:
+        assert assignment.pages is not None
+        for rows, page in assignment.pages.visit():
             sample = None
             if self.sample is not None:
                 first, last = np.searchsorted(self.sample, [rows.start, rows.stop])
                 sample = self.sample[first:last] - rows.start
             own = {"page": page, "records": self.gradients.data[rows.start * size : rows.stop * size], "rows": sample}
             leaves = assignment.data[rows.start * assignment.size : rows.stop * assignment.size]
-            calls.append(common | own | {"leaves": leaves})
-        return calls
+            yield common | own | {"leaves": leaves}
 
 
 def wide(words: np.ndarray) -> np.ndarray:

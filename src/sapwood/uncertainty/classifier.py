@@ -60,6 +60,10 @@ class ConformalClassifier(ClassifierMixin, BaseConformal, in_files=True):
     conformity : "lac" or "aps", default="lac"
         "lac" (1 - probability) gives the smallest sets on average. "aps" (adaptive prediction sets: cumulative probability of the more
         probable classes) gives sets whose size follows the difficulty of the row.
+    allow_empty : bool, default=True
+        Whether sets may be empty. True: the coverage is the confidence level, up to 1 / (n_held_out_ + 1), and sets are as small as
+        possible; an empty set means that no class conforms. False: the most probable class is always in the set, so that the coverage is
+        at least the accuracy of the estimator.
 
     Attributes
     ----------
@@ -81,6 +85,7 @@ class ConformalClassifier(ClassifierMixin, BaseConformal, in_files=True):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **BaseConformal._parameter_constraints,
         "conformity": [StrOptions(set(CONFORMITY))],
+        "allow_empty": ["boolean"],
     }
     classes_: np.ndarray
 
@@ -91,6 +96,7 @@ class ConformalClassifier(ClassifierMixin, BaseConformal, in_files=True):
         method: str = "split",
         confidence_level: float = 0.9,
         conformity: str = "lac",
+        allow_empty: bool = True,
         calibration_size: float | int = 0.25,
         cv: Any = 5,
         random_state: Any = None,
@@ -104,6 +110,7 @@ class ConformalClassifier(ClassifierMixin, BaseConformal, in_files=True):
             random_state=random_state,
         )
         self.conformity = conformity
+        self.allow_empty = allow_empty
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return the probabilities of the estimators, averaged over folds, (n_rows, n_classes) float64."""
@@ -116,7 +123,7 @@ class ConformalClassifier(ClassifierMixin, BaseConformal, in_files=True):
         return self.classes_[best]
 
     def predict_set(self, X: Any, confidence_level: float | None = None, sample_weight: Any = None) -> np.ndarray:
-        """Return prediction sets, (n_rows, n_classes) bool, in the order of `classes_`. The most probable class is always in the set.
+        """Return prediction sets, (n_rows, n_classes) bool, in the order of `classes_`.
 
         Parameters
         ----------
@@ -132,7 +139,8 @@ class ConformalClassifier(ClassifierMixin, BaseConformal, in_files=True):
         score = CONFORMITY[self.conformity]
         below = sum(fold.scores.below(score(p)) for fold, p in zip(self.folds_, proba, strict=True))
         sets = below < needed[:, None]
-        sets[np.arange(len(sets)), np.mean(proba, axis=0).argmax(axis=1)] = True
+        if not self.allow_empty:
+            sets[np.arange(len(sets)), np.mean(proba, axis=0).argmax(axis=1)] = True
         return sets
 
     def _probabilities(self, estimators: list[Any], X: Any) -> np.ndarray:

@@ -74,7 +74,6 @@ def test_queries_stay_whole():
         ({}, {"X_val": X, "y_val": Y}, "X_val"),
         ({}, {"eval_sets": {"a": (X, Y)}}, "eval_sets"),
         ({}, {"callbacks": [EarlyStopping(3)]}, "callbacks"),
-        ({}, {"checkpoint": "x.checkpoint"}, "checkpoint"),
     ],
 )
 def test_refused_combinations(parameters, arguments, name):

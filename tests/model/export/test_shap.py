@@ -34,9 +34,22 @@ def test_interventional():
     np.testing.assert_allclose(values_of(explainer, x), estimator.explain(x, background=x[:50]).values, atol=1e-5)
 
 
-def test_what_cannot_be_said_has_a_name():
-    with pytest.raises(ExportError, match=r"splits on the category 'color'.*explain\(X\).to_shap\(\)"):
-        kinds.fitted("one level").export("shap")
+CATEGORIES = [kind for kind in kinds.CATEGORIES if "combin" not in kind and "linear" not in kind]
+
+
+@pytest.mark.parametrize("kind", CATEGORIES)
+def test_categories_are_codes(kind):
+    estimator, x = kinds.fitted(kind), kinds.matrix(kind)
+    explainer = shap.TreeExplainer(estimator.export("shap"), feature_perturbation="tree_path_dependent")
+    ours = estimator.explain(kinds.rows(kind))
+    np.testing.assert_allclose(values_of(explainer, x), ours.values, atol=1e-9)
+    np.testing.assert_allclose(explainer.expected_value, ours.base_values[0], atol=1e-9)
+
+
+def test_what_cannot_be_said_has_a_name(monkeypatch):
+    monkeypatch.setattr("sapwood.model.export.shap.MAX_NODES", 100)
+    with pytest.raises(ExportError, match=r"more than 100 splits on codes.*explain\(X\).to_shap\(\)"):
+        kinds.fitted("sets of levels").export("shap")
     with pytest.raises(ValueError, match="leave path out"):
         kinds.fitted("squares").export("shap", "a file")
 

@@ -44,7 +44,7 @@ class Trainer:
     build : function (table, rows) that bins selected rows of a table
     measures : function (model, names of evaluation sets) that returns the metrics of each data set
     callbacks : function (model, fraction of the time limit at which the run must end) that returns the callbacks of a training run
-    open_checkpoint : function (measures) that opens the checkpoint of the fit
+    open_checkpoint : function (measures, name of the run) that opens the checkpoint of a training run
     """
 
     data: FitData
@@ -54,7 +54,7 @@ class Trainer:
     build: Callable[..., Pages | SortedRows]
     measures: Callable[[Model, Sequence[str]], dict[str, list[Measure]]]
     callbacks: Callable[[Model, float], Sequence[Callback]]
-    open_checkpoint: Callable[[dict[str, list[Measure]]], CheckpointWriter]
+    open_checkpoint: Callable[[dict[str, list[Measure]], str], CheckpointWriter]
     execution: Execution
 
     def binned(self, dataset: Dataset) -> BoostingDataset:
@@ -84,14 +84,22 @@ class Trainer:
         return training.first_model(train_set, base_score, schema=self.data.schema, encoding=self.encoded.encoding)
 
     def train(
-        self, train_set: BoostingDataset, eval_sets: Mapping[str, BoostingDataset], training: TrainingPlan, until: float = 1.0
+        self,
+        train_set: BoostingDataset,
+        eval_sets: Mapping[str, BoostingDataset],
+        training: TrainingPlan,
+        until: float = 1.0,
+        run: str = "",
     ) -> Trained:
-        """Train a model with the scores, the callbacks and the checkpoint of the fit, until a fraction of the time limit has passed."""
+        """Train a model with the scores, the callbacks and the checkpoint of the fit, until a fraction of the time limit has passed.
+
+        `run` is the name of one of several training runs; each has a checkpoint of its own.
+        """
         model = self.first_model(train_set, training)
         measures = self.measures(model, list(eval_sets))
         scores = Scores(measures, self.start.scores)
         callbacks = [scores, *self.callbacks(model, until)]
-        model = train(train_set, eval_sets, model, training, self.execution, callbacks, self.open_checkpoint(measures))
+        model = train(train_set, eval_sets, model, training, self.execution, callbacks, self.open_checkpoint(measures, run))
         return Trained(model, measures, scores.values)
 
 

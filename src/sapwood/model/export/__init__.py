@@ -15,6 +15,7 @@ from sapwood.model.export.onnx import Onnx
 from sapwood.model.export.shap import Shap
 from sapwood.model.export.treelite import Treelite
 from sapwood.model.export.xgboost import XGBoost
+from sapwood.runtime.float_mode import in_default_float_mode
 
 if TYPE_CHECKING:
     from sapwood.model import Model
@@ -31,6 +32,7 @@ EXPORTERS: dict[str, type[Exporter]] = {
 __all__ = ["EXPORTERS", "ExportError", "Exporter", "export"]
 
 
+@in_default_float_mode
 def export(model: Model, format: str, path: str | os.PathLike[str] | None, classes: Sequence[Any] | None, options: dict[str, Any]) -> Any:
     """Return the model in a format, and write it to a file if a path is given. `classes` are the labels of a classifier."""
     if format not in EXPORTERS:

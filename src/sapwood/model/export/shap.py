@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from sapwood.model.export.base import Exporter
+from sapwood.model.export.code_tree import TooManyNodes, with_code_thresholds
 from sapwood.trees.column_tree import ColumnTree
 
+MAX_NODES = 500_000
 NO_ROWS = 1e-30  # weight of a leaf without rows: shap needs positive weights
 TREE_OUTPUTS = {"identity": "raw_value", "logit": "log_odds"}
 
@@ -16,7 +18,8 @@ TREE_OUTPUTS = {"identity": "raw_value", "logit": "log_odds"}
 class Shap(Exporter):
     """Dict of arrays: `shap.TreeExplainer(model.export("shap"))` explains raw predictions.
 
-    Splits on categories are not supported. `explain(X).to_shap()` supports all models.
+    Columns of categories are codes: positions of the levels, and NaN for missing and unseen levels. Splits on sets of levels become several
+    splits on codes, with the same values. `explain(X).to_shap()` supports all models.
     """
 
     name = "shap"
@@ -25,10 +28,7 @@ class Shap(Exporter):
         forest = self.forest
         self.check_no_combinations()
         trees = list(forest.single_output(base_score=False)) if not forest.trees else list(enumerate(forest.column_trees))
-        for _, tree in trees:
-            if tree.levels:
-                column = forest.column_names[int(tree.column[next(iter(tree.levels))])]
-                raise self.error(f"splits on the category {column!r}", "use explain(X).to_shap(), which returns the same values")
+        trees = self._by_thresholds(trees)
         exported: dict[str, Any] = {
             "trees": [self._tree(t, tree) for t, tree in trees],
             "base_offset": forest.base_score.copy(),
@@ -39,6 +39,18 @@ class Shap(Exporter):
             exported["tree_output"] = TREE_OUTPUTS[forest.link]
             exported["objective"] = {"identity": "squared_error", "logit": "binary_crossentropy"}[forest.link]
         return exported
+
+    def _by_thresholds(self, trees: list[tuple[int, ColumnTree]]) -> list[tuple[int, ColumnTree]]:
+        """Return the trees with thresholds of codes instead of sets of levels."""
+        converted, n_nodes = [], 0
+        for number, tree in trees:
+            try:
+                converted.append((number, with_code_thresholds(tree, MAX_NODES - n_nodes)))
+            except TooManyNodes:
+                what = f"splits on sets of levels that become more than {MAX_NODES:,} splits on codes"
+                raise self.error(what, "use explain(X).to_shap(), which returns the same values") from None
+            n_nodes += len(converted[-1][1].column)
+        return converted
 
     def to_bytes(self, exported: Any) -> bytes:
         raise ValueError("format='shap' cannot be written to a file: leave path out, and save the estimator instead")

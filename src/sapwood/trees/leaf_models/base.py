@@ -35,7 +35,7 @@ class LeafModel(ABC):
        constant leaves only).
 
     To add a leaf model, write a subclass in a file of this package and add it to `LEAF_MODELS`. Its arrays are additional, optional
-    arguments of `kernels.LeafArrays`. `tests/trees/test_leaf_models.py` checks every member of the table.
+    arguments of `kernels.LeafArrays`. `tests/trees/leaf_models/test_base.py` checks every member of the table.
 
     Attributes
     ----------

@@ -1,0 +1,1 @@
+"""Tables in files: which files, their formats, reading and writing. One file per format."""

@@ -1,0 +1,1 @@
+"""Fits on the workers of a cluster: collectives over messages, placement of rows, restarts."""
