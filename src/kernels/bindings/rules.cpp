@@ -20,12 +20,12 @@ std::vector<T> to_vector(const std::optional<Array>& array) {
   return values;
 }
 
-TreeConstraints make_constraints(double l1, double max_step, double smooth, double score_noise, bool extra, bool symmetric, bool neighbours,
+TreeConstraints make_constraints(double l1, double max_step, double smooth, double score_noise, bool symmetric, bool neighbours,
                                  std::optional<In<double>> weights, std::optional<In<int8_t>> monotonic, std::optional<In<uint8_t>> kinds,
                                  double category_smooth, double category_l2, int64_t min_level_rows) {
   require(l1 >= 0 && max_step > 0 && smooth >= 0 && score_noise >= 0, "constraints must not be negative");
   require(category_smooth >= 0 && category_l2 >= 0, "constraints must not be negative");
-  TreeConstraints constraints{l1, max_step, smooth, score_noise, extra, symmetric, neighbours, {}, {}, {}, {}};
+  TreeConstraints constraints{l1, max_step, smooth, score_noise, symmetric, neighbours, {}, {}, {}, {}};
   constraints.categories = {category_smooth, category_l2, min_level_rows};
   constraints.weights = to_vector<double>(weights);
   constraints.monotonic = to_vector<int8_t>(monotonic);
@@ -57,12 +57,12 @@ void bind_rules(nb::module_& m) {
       .def(
           "__init__",
           [](SplitRules* self, double l2, double hessian_unit, double min_hessian, double min_gain, double noise, int64_t min_count,
-             double gradient_unit) {
+             double gradient_unit, bool extra) {
             require(gradient_unit > 0, "gradient_unit must be positive");
-            new (self) SplitRules{l2, hessian_unit, min_hessian, min_gain, noise, std::max<int64_t>(1, min_count), gradient_unit};
+            new (self) SplitRules{l2, hessian_unit, min_hessian, min_gain, noise, std::max<int64_t>(1, min_count), gradient_unit, extra};
           },
           "l2"_a = 0.0, "hessian_unit"_a = 1.0, "min_hessian"_a = 0.0, "min_gain"_a = 0.0, "noise"_a = 0.0, "min_count"_a = 1,
-          "gradient_unit"_a = 1.0);
+          "gradient_unit"_a = 1.0, "extra"_a = false);
   nb::class_<TreeSettings>(m, "TreeSettings", "Everything but gradients that one tree is grown by.")
       .def(nb::init<HistogramFormat, SplitRules, int, uint64_t>(), "format"_a, "rules"_a, "max_depth"_a, "key"_a)
       .def_ro("format", &TreeSettings::format)
@@ -70,15 +70,15 @@ void bind_rules(nb::module_& m) {
   nb::class_<TreeConstraints>(m, "TreeConstraints", "Constraints of all trees of a model, in real units.")
       .def(
           "__init__",
-          [](TreeConstraints* self, double l1, double max_step, double smooth, double score_noise, bool extra, bool symmetric,
-             bool neighbours, std::optional<In<double>> weights, std::optional<In<int8_t>> monotonic, std::optional<In<uint8_t>> kinds,
+          [](TreeConstraints* self, double l1, double max_step, double smooth, double score_noise, bool symmetric, bool neighbours,
+             std::optional<In<double>> weights, std::optional<In<int8_t>> monotonic, std::optional<In<uint8_t>> kinds,
              double category_smooth, double category_l2, int64_t min_level_rows) {
-            new (self) TreeConstraints(make_constraints(l1, max_step, smooth, score_noise, extra, symmetric, neighbours, weights, monotonic,
-                                                        kinds, category_smooth, category_l2, min_level_rows));
+            new (self) TreeConstraints(make_constraints(l1, max_step, smooth, score_noise, symmetric, neighbours, weights, monotonic, kinds,
+                                                        category_smooth, category_l2, min_level_rows));
           },
-          "l1"_a = 0.0, "max_step"_a = TreeConstraints::kNoLimit, "smooth"_a = 0.0, "score_noise"_a = 0.0, "extra"_a = false,
-          "symmetric"_a = false, "neighbours"_a = false, "weights"_a = nb::none(), "monotonic"_a = nb::none(), "kinds"_a = nb::none(),
-          "category_smooth"_a = 0.0, "category_l2"_a = 0.0, "min_level_rows"_a = 1);
+          "l1"_a = 0.0, "max_step"_a = TreeConstraints::kNoLimit, "smooth"_a = 0.0, "score_noise"_a = 0.0, "symmetric"_a = false,
+          "neighbours"_a = false, "weights"_a = nb::none(), "monotonic"_a = nb::none(), "kinds"_a = nb::none(), "category_smooth"_a = 0.0,
+          "category_l2"_a = 0.0, "min_level_rows"_a = 1);
 }
 
 }  // namespace sapwood

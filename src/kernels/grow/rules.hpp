@@ -19,6 +19,7 @@ struct SplitRules {
   double noise = 0;          // gain that rounding alone may show, times count / hessian
   int64_t min_count = 1;     // of a child
   double gradient_unit = 1;  // real value of one unit of a histogram's gradient
+  bool extra = false;        // one random threshold for each feature
 };
 
 // Everything but gradients that one tree is grown by.
@@ -35,7 +36,6 @@ struct TreeConstraints {
   double max_step = kNoLimit;     // of a leaf's value
   double smooth = 0;              // number of rows that a parent's value counts for in its children's
   double score_noise = 0;         // relative noise of a feature's gain when features are compared
-  bool extra = false;             // one random threshold for each feature
   bool symmetric = false;         // one split for all nodes of a level
   bool neighbours = false;        // monotonic values are bounded by their neighbours', not by the middle between them
   std::vector<double> weights;    // (n_features,) factors of gains when features are compared, or empty

@@ -54,7 +54,7 @@ inline void choose_of(Candidates& c, const Sums& missing, const SearchContext& c
     int first = 0, end = c.n;
     while (first < end && c.count[first] + shift.count < rules.min_count) ++first;
     while (end > first && node.count - c.count[end - 1] - shift.count < rules.min_count) --end;
-    if (constraints.extra && end > first) {
+    if (rules.extra && end > first) {
       first += int(context.random % uint32_t(end - first));
       end = first + 1;
     }
@@ -67,7 +67,7 @@ inline void choose_of(Candidates& c, const Sums& missing, const SearchContext& c
       const f64x4 rg = node_g - lg, rh = node_h - lh, rc = node_count - lc;
       const f64x4 lden = lh + rules.l2, rden = rh + rules.l2;
       i64x4 valid = (lc >= min_count) & (rc >= min_count) & (lh >= min_hessian) & (rh >= min_hessian) & (lden * rden > 0.0);
-      if (constraints.extra) valid &= index < limit;
+      if (rules.extra) valid &= index < limit;
       f64x4 score;
       if constexpr (kShaped) {
         const f64x4 left = leaf_value(lg, lh, lc, rules, constraints, context.limits);
@@ -206,7 +206,7 @@ inline void add_symmetric(Candidates& c, const Sums& missing, const SearchContex
 inline void choose_symmetric(const SymmetricScores& scores, int n, const SearchContext& context, Split& best) {
   const double unit = context.constraints.shape_values() ? context.rules.gradient_unit : 1.0;
   int first = 0, end = n;
-  if (context.constraints.extra && n > 1) {
+  if (context.rules.extra && n > 1) {
     first = int(context.random % uint32_t(n - 1));
     end = first + 1;
   }

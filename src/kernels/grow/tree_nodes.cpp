@@ -45,7 +45,7 @@ void TreeNodes::limit_children(const Node& node, Node& left, Node& right) const 
 SearchContext TreeNodes::context(int node, uint32_t feature) const {
   SearchContext context{rules_, constraints_, nodes_[node].sums, nodes_[node].limits};
   if (!constraints_.monotonic.empty()) context.monotonic = constraints_.monotonic[feature];
-  if (constraints_.extra) context.random = random_of(node, feature, 0);
+  if (rules_.extra) context.random = random_of(node, feature, 0);
   context.kind = constraints_.kind(int(feature));
   return context;
 }

@@ -82,7 +82,7 @@ class TreePlan:
             max_final_step=loss.max_step if p.max_step is None else math.inf,
             path_smooth=p.path_smooth,
             score_noise=p.score_noise,
-            extra_trees=bool(p.extra_trees),
+            extra_trees=float(p.extra_trees),
             neighbours=neighbours,
             category_smooth=p.cat_smooth,
             category_l2=p.cat_l2,

@@ -123,7 +123,7 @@ class CommonParameters(CheckedNames, ABC):
     leaf_model: Literal["constant", "linear", "auto"]
     linear_l2: float
     path_smooth: float
-    extra_trees: bool | Literal["auto"]
+    extra_trees: bool | float | Literal["auto"]
     score_noise: float
     feature_weights: ArrayLike | Mapping[Any, float] | FeatureSpec | None
     max_features_level: float
@@ -211,7 +211,7 @@ class ResolvedParameters:
     leaf_model: Literal["constant", "linear", "auto"]
     linear_l2: float
     path_smooth: float
-    extra_trees: bool
+    extra_trees: bool | float
     score_noise: float
     feature_weights: ArrayLike | Mapping[Any, float] | FeatureSpec | None
     max_features_level: float
@@ -321,7 +321,7 @@ class RegressorSignatures(CommonParameters):
         leaf_model: Literal["constant", "linear", "auto"] = "constant",
         linear_l2: float = 50.0,
         path_smooth: float = 0.0,
-        extra_trees: bool | Literal["auto"] = "auto",
+        extra_trees: bool | float | Literal["auto"] = "auto",
         score_noise: float = 0.0,
         feature_weights: ArrayLike | Mapping[Any, float] | FeatureSpec | None = None,
         max_features_level: float = 1.0,
@@ -520,9 +520,9 @@ class RegressorSignatures(CommonParameters):
             whole table, had slope 0.
         path_smooth : float >= 0, default=0.0
             Weight, in rows, of a node's value in the values of its children.
-        extra_trees : bool or 'auto', default='auto'
-            Whether each node tries one random threshold per feature instead of all (extremely randomized trees). 'auto': chosen by
-            `preset`.
+        extra_trees : bool, float in [0, 1] or 'auto', default='auto'
+            Fraction of trees whose nodes try one random threshold per feature instead of all (extremely randomized trees). True: all
+            trees; False: none. 'auto': chosen by `preset`.
         score_noise : float >= 0, default=0.0
             Standard deviation of the log-normal noise that gains are multiplied by when features are compared.
         feature_weights : array-like, dict, FeatureSpec or None, default=None
@@ -675,7 +675,7 @@ class RegressorSignatures(CommonParameters):
         self.leaf_model: Literal["constant", "linear", "auto"] = leaf_model
         self.linear_l2: float = linear_l2
         self.path_smooth: float = path_smooth
-        self.extra_trees: bool | Literal["auto"] = extra_trees
+        self.extra_trees: bool | float | Literal["auto"] = extra_trees
         self.score_noise: float = score_noise
         self.feature_weights: ArrayLike | Mapping[Any, float] | FeatureSpec | None = feature_weights
         self.max_features_level: float = max_features_level
@@ -974,7 +974,7 @@ class ClassifierSignatures(CommonParameters):
         leaf_model: Literal["constant", "linear", "auto"] = "constant",
         linear_l2: float = 50.0,
         path_smooth: float = 0.0,
-        extra_trees: bool | Literal["auto"] = "auto",
+        extra_trees: bool | float | Literal["auto"] = "auto",
         score_noise: float = 0.0,
         feature_weights: ArrayLike | Mapping[Any, float] | FeatureSpec | None = None,
         max_features_level: float = 1.0,
@@ -1164,9 +1164,9 @@ class ClassifierSignatures(CommonParameters):
             whole table, had slope 0.
         path_smooth : float >= 0, default=0.0
             Weight, in rows, of a node's value in the values of its children.
-        extra_trees : bool or 'auto', default='auto'
-            Whether each node tries one random threshold per feature instead of all (extremely randomized trees). 'auto': chosen by
-            `preset`.
+        extra_trees : bool, float in [0, 1] or 'auto', default='auto'
+            Fraction of trees whose nodes try one random threshold per feature instead of all (extremely randomized trees). True: all
+            trees; False: none. 'auto': chosen by `preset`.
         score_noise : float >= 0, default=0.0
             Standard deviation of the log-normal noise that gains are multiplied by when features are compared.
         feature_weights : array-like, dict, FeatureSpec or None, default=None
@@ -1298,7 +1298,7 @@ class ClassifierSignatures(CommonParameters):
         self.leaf_model: Literal["constant", "linear", "auto"] = leaf_model
         self.linear_l2: float = linear_l2
         self.path_smooth: float = path_smooth
-        self.extra_trees: bool | Literal["auto"] = extra_trees
+        self.extra_trees: bool | float | Literal["auto"] = extra_trees
         self.score_noise: float = score_noise
         self.feature_weights: ArrayLike | Mapping[Any, float] | FeatureSpec | None = feature_weights
         self.max_features_level: float = max_features_level
@@ -1597,7 +1597,7 @@ class RankerSignatures(CommonParameters):
         leaf_model: Literal["constant", "linear", "auto"] = "constant",
         linear_l2: float = 50.0,
         path_smooth: float = 0.0,
-        extra_trees: bool | Literal["auto"] = "auto",
+        extra_trees: bool | float | Literal["auto"] = "auto",
         score_noise: float = 0.0,
         feature_weights: ArrayLike | Mapping[Any, float] | FeatureSpec | None = None,
         max_features_level: float = 1.0,
@@ -1796,9 +1796,9 @@ class RankerSignatures(CommonParameters):
             whole table, had slope 0.
         path_smooth : float >= 0, default=0.0
             Weight, in rows, of a node's value in the values of its children.
-        extra_trees : bool or 'auto', default='auto'
-            Whether each node tries one random threshold per feature instead of all (extremely randomized trees). 'auto': chosen by
-            `preset`.
+        extra_trees : bool, float in [0, 1] or 'auto', default='auto'
+            Fraction of trees whose nodes try one random threshold per feature instead of all (extremely randomized trees). True: all
+            trees; False: none. 'auto': chosen by `preset`.
         score_noise : float >= 0, default=0.0
             Standard deviation of the log-normal noise that gains are multiplied by when features are compared.
         feature_weights : array-like, dict, FeatureSpec or None, default=None
@@ -1931,7 +1931,7 @@ class RankerSignatures(CommonParameters):
         self.leaf_model: Literal["constant", "linear", "auto"] = leaf_model
         self.linear_l2: float = linear_l2
         self.path_smooth: float = path_smooth
-        self.extra_trees: bool | Literal["auto"] = extra_trees
+        self.extra_trees: bool | float | Literal["auto"] = extra_trees
         self.score_noise: float = score_noise
         self.feature_weights: ArrayLike | Mapping[Any, float] | FeatureSpec | None = feature_weights
         self.max_features_level: float = max_features_level

@@ -180,7 +180,7 @@ COMMON = {
     "leaf_model": Parameter("constant", "Function that a leaf adds to the raw predictions of its rows.\n- 'constant': one value;\n- 'linear': a value and slopes of up to 5 features, fitted by ridge regression to the rows of the leaf. Features are clipped to the range of the leaf's training rows; missing values add nothing;\n- 'auto': 'linear' for regression and two classes with at least 1,000 rows and a column of numbers, if the other parameters allow it.", _choice("constant", "linear", "auto"), since="0.2"),
     "linear_l2": Parameter(50.0, "`leaf_model='linear'`: L2 penalty of slopes, in rows: as if so many rows more in each leaf, whose features vary as in the whole table, had slope 0.", NOT_NEGATIVE, since="0.2"),
     "path_smooth": Parameter(0.0, "Weight, in rows, of a node's value in the values of its children.", NOT_NEGATIVE),
-    "extra_trees": Parameter("auto", "Whether each node tries one random threshold per feature instead of all (extremely randomized trees).", BOOL, BY_PRESET),
+    "extra_trees": Parameter("auto", "Fraction of trees whose nodes try one random threshold per feature instead of all (extremely randomized trees). True: all trees; False: none.", BOOL, PROBABILITY, BY_PRESET),
     "score_noise": Parameter(0.0, "Standard deviation of the log-normal noise that gains are multiplied by when features are compared.", NOT_NEGATIVE),
     "feature_weights": Parameter(None, "Factors applied to the gains of features when features are compared. An array gives one for each feature, a dict one for some of them.", ARRAY, _by_column("float"), SPEC, NONE),
     "max_features_level": Parameter(1.0, "Fraction of the features drawn at random for each level of a tree.", FRACTION),

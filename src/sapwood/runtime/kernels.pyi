@@ -497,6 +497,7 @@ class SplitRules:
         noise: float = 0.0,
         min_count: int = 1,
         gradient_unit: float = 1.0,
+        extra: bool = False,
     ) -> None: ...
 
 class TreeSettings:
@@ -517,7 +518,6 @@ class TreeConstraints:
         max_step: float = float("inf"),
         smooth: float = 0.0,
         score_noise: float = 0.0,
-        extra: bool = False,
         symmetric: bool = False,
         neighbours: bool = False,
         weights: Annotated[NDArray[numpy.float64], dict(shape=(None,), order="C", device="cpu", writable=False)] | None = None,

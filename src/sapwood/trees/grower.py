@@ -58,7 +58,7 @@ def grow_tree(
         gradients.histogram_format(),
     )
     histograms = kernels.HistogramFormat(form.mode, form.count_bits, form.gradient_shift, form.hessian_shift)
-    settings = kernels.TreeSettings(histograms, config.rules.for_tree(form), config.max_depth or 0, key)
+    settings = kernels.TreeSettings(histograms, config.rules.for_tree(form, key), config.max_depth or 0, key)
     gain = grower.start(TreeInput(gradients.data, settings, features.of_root(), sample))
     frontier.add(0, [gain])
     if config.forced is not None:

@@ -12,6 +12,10 @@ from sapwood.trees.gradients import FixedGradients, GradientScale, HistogramForm
 from sapwood.trees.growth import Grower
 
 
+MASK = (1 << 64) - 1
+RANDOM_THRESHOLDS = 0xA0761D6478BD642F  # makes these random numbers differ from others of the same key
+
+
 @dataclass(frozen=True)
 class Rules:
     """Rules of splits and leaf values. A leaf value is the Newton step -G / (H + l2), limited by the rules.
@@ -28,7 +32,7 @@ class Rules:
     max_final_step: float = math.inf
     path_smooth: float = 0.0
     score_noise: float = 0.0
-    extra_trees: bool = False
+    extra_trees: float = 0.0  # fraction of trees with random thresholds
     feature_weights: np.ndarray | None = None  # (n_features,) float64
     monotonic: np.ndarray | None = None  # (n_features,) int8
     neighbours: bool = False  # whether monotonic leaf values are bounded by their neighbors: see trees/monotonic.py
@@ -48,7 +52,6 @@ class Rules:
             max_step=self.max_step,
             smooth=self.path_smooth,
             score_noise=self.score_noise,
-            extra=self.extra_trees,
             symmetric=symmetric,
             neighbours=self.neighbours,
             weights=self.feature_weights,
@@ -60,8 +63,8 @@ class Rules:
         )
         grower.constrain(constraints)
 
-    def for_tree(self, form: HistogramFormat) -> kernels.SplitRules:
-        """Return the rules of a tree, in the units of its histograms."""
+    def for_tree(self, form: HistogramFormat, key: int) -> kernels.SplitRules:
+        """Return the rules of a tree, in the units of its histograms. Its key decides whether its thresholds are random."""
         return kernels.SplitRules(
             l2=self.l2,
             hessian_unit=form.hessian_unit,
@@ -70,6 +73,7 @@ class Rules:
             noise=form.noise,
             min_count=self.min_samples_leaf,
             gradient_unit=form.gradient_unit,
+            extra=_uniform(key) < self.extra_trees,
         )
 
     def allows_leaves(self, sums: tuple[np.ndarray, np.ndarray, np.ndarray], scale: GradientScale) -> np.ndarray:
@@ -122,3 +126,10 @@ class Limits:
     lower: np.ndarray
     upper: np.ndarray
     parent: np.ndarray
+
+
+def _uniform(key: int) -> float:
+    """Return a random number of a tree, in [0, 1): the hash of its key."""
+    mixed = (key ^ RANDOM_THRESHOLDS) * 0xBF58476D1CE4E5B9 & MASK
+    mixed = (mixed ^ (mixed >> 31)) * 0x94D049BB133111EB & MASK
+    return (mixed ^ (mixed >> 29)) / (MASK + 1)
