@@ -23,12 +23,12 @@ def test_parameters_have_types_and_ranges(name):
     doc = getattr(sapwood, f"Boosting{name}").__doc__
     for line in (
         "learning_rate : float > 0",
-        "max_depth : int >= 1 or None",
+        "max_depth : int >= 1, 'auto' or None",
         "goss_top : float in (0, 1)",
         "max_combination : int in [1, 3]",
     ):
         assert line in doc
-    assert "grow_policy : {'leafwise', 'depthwise', 'symmetric'}, default='leafwise'" in doc
+    assert "grow_policy : {'leafwise', 'depthwise', 'symmetric'} or 'auto', default='auto'" in doc
     for parameter in TABLES[name]:
         assert re.search(rf"^ *{parameter} : \S", doc, re.MULTILINE), parameter
 

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
@@ -102,3 +103,52 @@ def test_never_much_worse_than_a_constant(preset):
     noise = rng.normal(size=300)
     model = BoostingRegressor(preset=preset).fit(X[:300], noise)
     assert np.mean(model.predict(X[300:]) ** 2) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [
+        ({}, ("symmetric", 4, None)),
+        ({"grow_policy": "depthwise"}, ("depthwise", None, 8)),
+        ({"max_leaf_nodes": 5}, ("leafwise", None, 5)),
+        ({"max_depth": 3}, ("leafwise", 3, 8)),
+        ({"max_depth": 3, "grow_policy": "symmetric"}, ("symmetric", 3, None)),
+        ({"forced_splits": {"feature": 0, "threshold": 0.0}}, ("leafwise", None, 8)),
+        ({"max_bins": 1000}, ("leafwise", None, 8)),
+        ({"leaf_model": "linear"}, ("leafwise", None, 8)),
+    ],
+    ids=str,
+)
+def test_parameters_that_are_given_decide_how_trees_grow(parameters, expected):
+    p = BoostingRegressor(**parameters)._values()
+    resolved, _ = resolve_parameters(p, Shape(500, 5, "regression"), continues=False)
+    assert (resolved.grow_policy, resolved.max_depth, resolved.max_leaf_nodes) == expected
+
+
+@pytest.mark.parametrize("parameters", [{"early_stopping": False}, {"warm_start": True}], ids=str)
+def test_without_early_stopping_the_values_are_classic(parameters):
+    p = BoostingRegressor(**parameters)._values()
+    _, choices = resolve_parameters(p, Shape(8_000, 5, "regression"), continues=False)
+    assert choices == {name: value for name, value in CLASSIC.items() if name not in parameters}
+
+
+def test_losses_without_values_are_not_stopped_early():
+    model = BoostingRegressor(lambda y, raw: (raw - y, np.ones_like(y))).fit(X.drop(columns="k"), TARGETS["regression"][1])
+    assert model.n_iter_ == 100 and not model.do_early_stopping_
+
+
+@pytest.mark.parametrize("n_rows", [400, 5_200])
+def test_streams_and_files_give_the_model_of_an_array(n_rows, tmp_path):
+    """Folds and replays do not depend on where the rows are."""
+    values = np.random.default_rng(5).normal(size=(n_rows, 3))
+    table = pa.table({"a": values[:, 0], "b": values[:, 1], "y": values[:, 0] * values[:, 1] + values[:, 2]})
+    x, y = table.select(["a", "b"]), table["y"].to_numpy()
+    expected = BoostingRegressor(learning_rate=0.3).fit(x, y)
+    assert expected.resolved_params_["validation_folds"] == (5 if n_rows < 5_000 else None)
+    stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=97))
+    for other in (
+        BoostingRegressor(learning_rate=0.3).fit(stream, "y"),
+        BoostingRegressor(learning_rate=0.3, pages_dir=tmp_path, memory_limit="100MB").fit(x, y),
+    ):
+        assert other.model_.to_bytes() == expected.model_.to_bytes()
+        assert other.resolved_params_ == expected.resolved_params_

@@ -103,7 +103,15 @@ def test_rows_that_early_stopping_watches_calibrate():
     by_hand = BoostingClassifier(early_stopping=True, learning_rate=0.5, max_iter=200).fit(rest, y_rest, X_val=held, y_val=y_held)
     assert given.estimator_.n_iter_ == by_hand.n_iter_
     assert (given.estimator_.predict_proba(X) == by_hand.predict_proba(X)).all()
-    assert not CalibratedClassifier().fit(X, y).estimator_.do_early_stopping_
+    assert not CalibratedClassifier(BoostingClassifier(max_iter=5)).fit(X, y).estimator_.do_early_stopping_
+
+
+def test_the_default_estimator_does_not_see_the_rows_of_the_calibration():
+    """It has validation rows of its own."""
+    X, y = labels(400, 0, 2)
+    rest, held, y_rest, y_held = train_test_split(X, y, test_size=0.25, stratify=y, random_state=0)
+    given = CalibratedClassifier().fit(rest, y_rest, X_cal=held, y_cal=y_held)
+    assert (given.estimator_.predict_proba(X) == BoostingClassifier().fit(rest, y_rest).predict_proba(X)).all()
 
 
 def test_weights_count():

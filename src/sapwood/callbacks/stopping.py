@@ -41,10 +41,16 @@ class EarlyStopping(Callback):
             raise ValueError(f"EarlyStopping(metric={metric!r}): unknown metric for {on!r}; choose from {', '.join(map(repr, names))}")
         self.scores: list[float] = state.scores[on][metric]
         self.sign: float = 1.0 if state.measure(on, metric).higher_is_better else -1.0
+        self.signed: list[float] = []  # scores so far, higher is better
+        self.best = 0  # position of the best one
 
     def after_round(self, state: Round) -> bool:
-        scores = [-math.inf if math.isnan(score) else self.sign * score for score in self.scores]
-        state.model.best_round = state.n_rounds + 1 - len(scores) + max(range(len(scores)), key=scores.__getitem__)
+        scores = self.signed
+        for score in self.scores[len(scores) :]:
+            scores.append(-math.inf if math.isnan(score) else self.sign * score)
+            if scores[-1] > scores[self.best]:
+                self.best = len(scores) - 1
+        state.model.best_round = state.n_rounds + 1 - len(scores) + self.best
         if len(scores) <= self.patience:
             return False
         return not any(score > scores[-self.patience - 1] + self.min_delta for score in scores[-self.patience :])

@@ -86,7 +86,7 @@ def read_data(parameters: CommonParameters, task: Task[Any], call: FitCall, star
     if train.rows is not None and table.schema.categories and previous is None:
         train = replace(train, table=table.match(seen_levels(table, train.rows, execution)))
     schema = replace(train.table.schema, **missing_settings(parameters)) if previous is None else previous.schema
-    p, resolved = resolve_parameters(parameters, shape_of(train, loss, call, execution), continues=bool(start.how))
+    p, resolved = resolve_parameters(parameters, shape_of(train, loss, call, parameters.scoring, execution), continues=bool(start.how))
     seed, validation = draw_seed(p.random_state), None
     named = call.options.named_sets()
     stops = start.grows and stops_early(p, execution.total(train.n_rows), call.validation.X, call.options.callbacks, loss)

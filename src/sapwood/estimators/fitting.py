@@ -90,7 +90,7 @@ def fit(
     procedure = make_procedure(p)
     storage = plan_storage(p, data)
     build = plan.binning.builder(data.train, encoded, data.seed, execution, start.model, storage)
-    trainer = Trainer(data, plan, start, encoded, build, measures, callbacks, open_checkpoint, execution)
+    trainer = Trainer(data, plan, start, encoded, build, storage is not None, measures, callbacks, open_checkpoint, execution)
     trained = procedure.run(trainer)
     if timed_out := execution.any(any(limit.reached for limit in limits)):
         warnings.warn(f"time_limit={p.time_limit} ended training: the model has {trained.model.n_rounds} rounds", UserWarning, stacklevel=2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sapwood.data.dataset import Dataset
@@ -14,10 +16,10 @@ from sapwood.runtime.execution import Execution
 KINDS = {"logit": "binary", "softmax": "multiclass", "log": "count"}  # by link
 
 
-def shape_of(data: Dataset, loss: Loss, call: FitCall, execution: Execution) -> Shape:
-    """Shape of a fit on these rows."""
+def shape_of(data: Dataset, loss: Loss, call: FitCall, scoring: Any, execution: Execution) -> Shape:
+    """Shape of a fit on these rows. `scoring` is the parameter of early stopping."""
     options = call.options
-    given = {"callbacks": options.callbacks, "eval_sets": options.eval_sets}
+    single = {"callbacks are given": options.callbacks, "eval_sets are given": options.eval_sets}
     return Shape(
         n_rows=execution.total(data.n_rows),
         n_features=data.table.n_features,
@@ -25,7 +27,8 @@ def shape_of(data: Dataset, loss: Loss, call: FitCall, execution: Execution) -> 
         n_outputs=loss.n_outputs,
         measure_hessian=lambda: row_hessian(data, loss, execution),
         validates=call.validation.any,
-        single=next((f"{name} is given" for name, value in given.items() if value), ""),
+        single=next((reason for reason, applies in single.items() if applies), ""),
+        stops=loss.has_loss_values or scoring != "loss",
     )
 
 
@@ -40,5 +43,7 @@ def row_hessian(data: Dataset, loss: Loss, execution: Execution) -> float:
     loss.check_all_targets(y, execution)
     queries = data.queries if data.queries is None or data.rows is None else data.queries.take(data.rows)
     raw = np.repeat(loss.base_score(y, weight, execution)[:, None], len(y), axis=1)
-    _, hessians = loss.bind(queries, execution).weighted_gradients(y, raw, weight, execution)
+    bound = loss.bind(queries, execution)
+    bound.before_round(0)
+    _, hessians = bound.weighted_gradients(y, raw, weight, execution)
     return sum(execution.exact_sums(hessians)) / (execution.total(len(y)) * loss.n_outputs)

@@ -95,7 +95,7 @@ def _needs_histograms(p: ResolvedParameters) -> tuple[str, str] | None:
     if p.grow_policy == "symmetric":
         return "grow_policy='symmetric'", "the split of a level is found from histograms"
     if p.extra_trees:
-        return "extra_trees", "thresholds are drawn from bins"
+        return f"extra_trees={p.extra_trees!r}", "thresholds are drawn from bins"
     return None
 
 

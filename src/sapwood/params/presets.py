@@ -7,14 +7,17 @@ of a parameter is never changed. The choices of a fit, given explicitly, give th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from numbers import Integral
 from types import SimpleNamespace
 from typing import Any, cast
 
+from sapwood.data.binning import MAX_CUTS
 from sapwood.params.signatures import CommonParameters, ResolvedParameters
 
 AUTO = "auto"
 TINY_ROWS = 100  # below, rows are too few for folds
+VERY_FEW_ROWS = 1_000  # below, trees are smaller
 FEW_ROWS = 5_000  # below, models of folds are averaged; from here on, rows are held out once
 MANY_ROWS = 20_000
 HELD_OUT, KEPT = 0.1, 0.9  # fractions of the rows
@@ -23,7 +26,9 @@ HELD_OUT, KEPT = 0.1, 0.9  # fractions of the rows
 CLASSIC: dict[str, Any] = {
     "learning_rate": 0.1,
     "max_iter": 100,
+    "grow_policy": "leafwise",
     "max_leaf_nodes": 31,
+    "max_depth": None,
     "min_samples_leaf": 20,
     "l2_regularization": 0.0,
     "subsample": 1.0,
@@ -49,6 +54,9 @@ class Shape:
     measure_hessian : computes the mean hessian of a row at the base score: what a row is worth in units of `l2_regularization`
     validates : whether the user gave validation rows
     single : why there can be one training run only; '' if there can be several
+    leafwise : why trees cannot be symmetric; '' if they can
+    policy : growth policy that the user gave; '' for none
+    stops : whether rounds can be chosen by held-out rows
     """
 
     n_rows: int
@@ -58,6 +66,9 @@ class Shape:
     measure_hessian: Callable[[], float] = lambda: 1.0
     validates: bool = False
     single: str = ""
+    leafwise: str = ""
+    policy: str = ""
+    stops: bool = True
 
 
 @dataclass(frozen=True)
@@ -105,19 +116,19 @@ def auto(shape: Shape) -> dict[str, Choice]:
     if shape.n_rows < TINY_ROWS:
         return {name: Choice(value, f"fewer than {TINY_ROWS} rows") for name, value in CLASSIC.items()}
     few, row_hessian = shape.n_rows < FEW_ROWS, shape.measure_hessian()
-    size = f"{shape.n_rows} rows, {shape.kind}"
+    size, of_rows = f"{shape.n_rows} rows, {shape.kind}", 3.0 if few else 1.0
+    shared = shape.kind == "multiclass"  # a tree serves all classes: it needs all rows and features
     out = {
         "learning_rate": Choice(_learning_rate(shape), size),
-        "max_iter": Choice(2000 if few else 1000, "maximum; early stopping chooses the number of rounds"),
-        "max_leaf_nodes": Choice(_leaves(shape), size),
-        "min_samples_leaf": Choice(40 if shape.kind == "binary" and not few else 5, size),
-        "l2_regularization": Choice((3.0 if few else 1.0) * row_hessian, f"{3 if few else 1} rows of mean hessian"),
-        "subsample": Choice(0.8 if few else 0.75, size),
-        "max_features_tree": Choice(0.8, size),
-        "extra_trees": Choice(False, size),
+        "max_iter": Choice(_max_iter(shape), "maximum; early stopping chooses the number of rounds"),
+        "min_samples_leaf": Choice(20 if shape.kind == "binary" and not few else 1 if shared and few else 5, size),
+        "l2_regularization": Choice(of_rows * row_hessian, f"{of_rows:g} rows of mean hessian"),
+        "subsample": Choice((1.0 if shared else 0.8) if few else 0.75, size),
+        "max_features_tree": Choice(1.0 if shared and few else 0.8, size),
+        "extra_trees": Choice(0.5 if few and not shared else 0.0, size),
         "n_iter_no_change": Choice(50, "validation scores are noisy"),
     }
-    return out | _categories(row_hessian) | _validation(shape, few)
+    return out | _growth(shape) | _categories(row_hessian) | _validation(shape, few)
 
 
 def best(shape: Shape) -> dict[str, Choice]:
@@ -133,16 +144,35 @@ def best(shape: Shape) -> dict[str, Choice]:
     return out
 
 
+def _max_iter(shape: Shape) -> int:
+    """Return the maximum number of rounds. A tree per output and round costs as many times more."""
+    rounds, trees = 2000 if shape.n_rows < FEW_ROWS else 1000, 1 if shape.kind == "multiclass" else shape.n_outputs
+    return max(200, rounds // trees)
+
+
 def _learning_rate(shape: Shape) -> float:
-    if shape.kind == "multiclass":
+    if shape.kind == "multiclass" or shape.n_outputs > 1:
         return 0.1 if shape.n_rows < MANY_ROWS else 0.05
     return 0.05 if shape.n_rows < MANY_ROWS else 0.07
+
+
+def _growth(shape: Shape) -> dict[str, Choice]:
+    """Order in which nodes are split, and the size of trees."""
+    size = f"{shape.n_rows} rows, {shape.kind}"
+    if shape.policy == "symmetric" or (shape.n_rows < FEW_ROWS and not shape.policy and not shape.leafwise):
+        levels = (4 if shape.n_rows < VERY_FEW_ROWS else 6) + 2 * (shape.kind == "multiclass")
+        policy, depth = Choice("symmetric", size), Choice(levels, size)
+        leaves = Choice(None, "max_depth limits the size of symmetric trees")
+    else:
+        policy, depth = Choice("leafwise", shape.leafwise or size), Choice(None, "max_leaf_nodes limits the size of trees")
+        leaves = Choice(_leaves(shape), size)
+    return {"grow_policy": policy, "max_depth": depth, "max_leaf_nodes": leaves}
 
 
 def _leaves(shape: Shape) -> int:
     if shape.n_rows < FEW_ROWS:
         return 16 if shape.kind == "multiclass" else 8
-    return {"multiclass": 64, "binary": 16}.get(shape.kind, 31)
+    return 31 if shape.kind == "binary" else 64
 
 
 def _categories(row_hessian: float) -> dict[str, Choice]:
@@ -164,20 +194,53 @@ def _validation(shape: Shape, few: bool) -> dict[str, Choice]:
 PRESETS: dict[str, Callable[[Shape], dict[str, Choice]]] = {"auto": auto, "fast": fast, "best": best, "classic": classic}
 
 
-def is_classic(p: CommonParameters, continues: bool) -> bool:
-    """Whether parameters that are 'auto' have the values of 'classic', whatever the preset."""
-    return p.max_iter != AUTO or continues or p.boosting != "plain" or p.tree_method in ("exact", "approx")
+def is_classic(p: CommonParameters, shape: Shape, continues: bool) -> bool:
+    """Whether parameters that are 'auto' have the values of 'classic', whatever the preset, since early stopping cannot choose rounds."""
+    other_mode = p.boosting != "plain" or p.tree_method in ("exact", "approx")
+    return p.max_iter != AUTO or p.early_stopping is False or not shape.stops or continues or p.warm_start or other_mode
 
 
 def resolve_parameters(p: CommonParameters, shape: Shape, continues: bool) -> tuple[ResolvedParameters, ResolvedParams]:
     """Parameters without 'auto', and the values chosen for those that were.
 
-    A fit with an explicit `max_iter`, one that continues another, and modes and tree methods that scikit-learn does not have, take the
-    values of 'classic': automatic choices are made for a number of rounds that is chosen automatically.
+    A fit with an explicit `max_iter` or without early stopping, one that continues another, and modes and tree methods that scikit-learn
+    does not have, take the values of 'classic': automatic choices are made for a number of rounds that is chosen automatically.
     """
-    choices = (classic if is_classic(p, continues) else PRESETS[p.preset])(shape)
-    if p.grow_policy == "symmetric" and p.max_depth is not None:
+    given = "" if is_auto(p, "grow_policy") else p.grow_policy
+    shape = replace(shape, leafwise=needs_leafwise(p), policy=given, single=shape.single or needs_single_run(p))
+    choices = (classic if is_classic(p, shape, continues) else PRESETS[p.preset])(shape)
+    policy = choices["grow_policy"].value if is_auto(p, "grow_policy") else p.grow_policy
+    if policy == "symmetric" and not is_auto(p, "max_depth") and p.max_depth is not None:
         choices["max_leaf_nodes"] = Choice(None, "max_depth of symmetric trees is given")
-    chosen = {name: choice for name, choice in choices.items() if getattr(p, name) == AUTO and isinstance(getattr(p, name), str)}
+    chosen = {name: choice for name, choice in choices.items() if is_auto(p, name)}
     values = vars(p) | {name: choice.value for name, choice in chosen.items()}
     return cast(ResolvedParameters, SimpleNamespace(**values)), ResolvedParams(chosen)
+
+
+def is_auto(p: CommonParameters, name: str) -> bool:
+    """Whether a parameter is 'auto'. Values may be arrays, which cannot be compared with a string."""
+    value = getattr(p, name)
+    return isinstance(value, str) and value == AUTO
+
+
+def needs_leafwise(p: CommonParameters) -> str:
+    """Return why trees cannot be symmetric trees of a depth that is chosen automatically; '' if they can."""
+    reasons = {
+        "max_leaf_nodes": not is_auto(p, "max_leaf_nodes"),
+        "max_depth": not is_auto(p, "max_depth"),
+        "forced_splits": p.forced_splits is not None,
+        "max_bins": not (isinstance(p.max_bins, Integral) and p.max_bins <= MAX_CUTS + 1),
+        "cut_points": p.cut_points is not None,
+        "leaf_model": p.leaf_model != "constant",
+        "monotonic_method": p.monotonic_method != "basic",
+    }
+    return next((f"{name} is given" for name, needs in reasons.items() if needs), "")
+
+
+def needs_single_run(p: CommonParameters) -> str:
+    """Return why there can be one training run only: what several cannot be combined with. '' for nothing."""
+    reasons = {
+        "validation_split is given": p.validation_split is not None,
+        "validation_fraction is None": p.validation_fraction is None,
+    }
+    return next((reason for reason, needs in reasons.items() if needs), "")

@@ -73,7 +73,7 @@ class CommonParameters(CheckedNames, ABC):
     learning_rate: float | Literal["auto"]
     max_iter: int | Literal["auto"]
     max_leaf_nodes: int | Literal["auto"] | None
-    max_depth: int | None
+    max_depth: int | Literal["auto"] | None
     min_samples_leaf: int | Literal["auto"]
     l2_regularization: float | Literal["auto"]
     max_features: float
@@ -114,7 +114,7 @@ class CommonParameters(CheckedNames, ABC):
     pages_dir: str | PathLike[str] | Sequence[str] | None
     pages_compression: Literal["zstd"] | None
     n_jobs: int | None
-    grow_policy: Literal["leafwise", "depthwise", "symmetric"]
+    grow_policy: Literal["leafwise", "depthwise", "symmetric"] | Literal["auto"]
     l1_regularization: float
     min_gain: float
     min_hessian: float | None
@@ -268,12 +268,12 @@ class RegressorSignatures(CommonParameters):
         tweedie_power: float = 1.5,
         aft_distribution: Literal["normal", "logistic", "extreme"] = "normal",
         aft_sigma: float = 1.0,
-        preset: Literal["auto", "fast", "best", "classic"] = "classic",
+        preset: Literal["auto", "fast", "best", "classic"] = "auto",
         time_limit: float | None = None,
         learning_rate: float | Literal["auto"] = "auto",
         max_iter: int | Literal["auto"] = "auto",
         max_leaf_nodes: int | Literal["auto"] | None = "auto",
-        max_depth: int | None = None,
+        max_depth: int | Literal["auto"] | None = "auto",
         min_samples_leaf: int | Literal["auto"] = "auto",
         l2_regularization: float | Literal["auto"] = "auto",
         max_features: float = 1.0,
@@ -312,7 +312,7 @@ class RegressorSignatures(CommonParameters):
         pages_dir: str | PathLike[str] | Sequence[str] | None = None,
         pages_compression: Literal["zstd"] | None = None,
         n_jobs: int | None = None,
-        grow_policy: Literal["leafwise", "depthwise", "symmetric"] = "leafwise",
+        grow_policy: Literal["leafwise", "depthwise", "symmetric"] | Literal["auto"] = "auto",
         l1_regularization: float = 0.0,
         min_gain: float = 0.0,
         min_hessian: float | None = None,
@@ -366,14 +366,15 @@ class RegressorSignatures(CommonParameters):
             `loss='aft'`: distribution of the error of the logarithmic time.
         aft_sigma : float > 0, default=1.0
             `loss='aft'`: scale of the error distribution.
-        preset : {'auto', 'fast', 'best', 'classic'}, default='classic'
+        preset : {'auto', 'fast', 'best', 'classic'}, default='auto'
             Rule that chooses parameters that are 'auto' by the shape of the data; `resolved_params_` has the chosen values.
             - 'auto': early stopping on rows of the training set. With few rows, models of folds are averaged; with more, the held-out
               rows are used again to compute leaf values;
             - 'fast': one training run of 100 rounds;
             - 'best': as 'auto', with smaller steps and averaged folds for any number of rows;
             - 'classic': the defaults of scikit-learn's HistGradientBoosting.
-            If `max_iter` is given, or training continues another fit, all presets choose the values of 'classic'.
+            All presets choose the values of 'classic' if `max_iter` is given, with `early_stopping=False`, and if training continues
+            another fit.
         time_limit : float > 0 or None, default=None
             Maximum time of `fit` in seconds. Training stops before a round that would exceed it, with a warning; the model has the rounds
             so far. None: no limit.
@@ -385,8 +386,8 @@ class RegressorSignatures(CommonParameters):
         max_leaf_nodes : int >= 2, 'auto' or None, default='auto'
             Maximum number of leaves of a tree. None: no limit; so is 'auto' if `max_depth` is given with `grow_policy='symmetric'`, whose
             trees have 2^depth leaves, at most 2^16. 'auto': chosen by `preset`.
-        max_depth : int >= 1 or None, default=None
-            Maximum number of splits between the root and a leaf. None: no limit.
+        max_depth : int >= 1, 'auto' or None, default='auto'
+            Maximum number of splits between the root and a leaf. None: no limit. 'auto': chosen by `preset`.
         min_samples_leaf : int >= 1 or 'auto', default='auto'
             Minimum number of training rows in a leaf. 'auto': chosen by `preset`.
         l2_regularization : float >= 0 or 'auto', default='auto'
@@ -491,11 +492,11 @@ class RegressorSignatures(CommonParameters):
             Compression of binned rows in files: slower, for disks that are slow or small. Needs pyarrow.
         n_jobs : int or None, default=None
             Number of threads. None or -1: all available CPUs. The model does not depend on it.
-        grow_policy : {'leafwise', 'depthwise', 'symmetric'}, default='leafwise'
+        grow_policy : {'leafwise', 'depthwise', 'symmetric'} or 'auto', default='auto'
             Order in which nodes are split.
             - 'leafwise': the leaf with the largest gain first;
             - 'depthwise': level by level;
-            - 'symmetric': level by level, with the same split for all nodes of a level.
+            - 'symmetric': level by level, with the same split for all nodes of a level. 'auto': chosen by `preset`.
         l1_regularization : float >= 0, default=0.0
             L1 penalty of leaf values: the absolute gradient sum of a leaf is reduced by it, down to 0.
         min_gain : float >= 0, default=0.0
@@ -623,7 +624,7 @@ class RegressorSignatures(CommonParameters):
         self.learning_rate: float | Literal["auto"] = learning_rate
         self.max_iter: int | Literal["auto"] = max_iter
         self.max_leaf_nodes: int | Literal["auto"] | None = max_leaf_nodes
-        self.max_depth: int | None = max_depth
+        self.max_depth: int | Literal["auto"] | None = max_depth
         self.min_samples_leaf: int | Literal["auto"] = min_samples_leaf
         self.l2_regularization: float | Literal["auto"] = l2_regularization
         self.max_features: float = max_features
@@ -666,7 +667,7 @@ class RegressorSignatures(CommonParameters):
         self.pages_dir: str | PathLike[str] | Sequence[str] | None = pages_dir
         self.pages_compression: Literal["zstd"] | None = pages_compression
         self.n_jobs: int | None = n_jobs
-        self.grow_policy: Literal["leafwise", "depthwise", "symmetric"] = grow_policy
+        self.grow_policy: Literal["leafwise", "depthwise", "symmetric"] | Literal["auto"] = grow_policy
         self.l1_regularization: float = l1_regularization
         self.min_gain: float = min_gain
         self.min_hessian: float | None = min_hessian
@@ -921,12 +922,12 @@ class ClassifierSignatures(CommonParameters):
         loss: Literal["log_loss", "focal"] | str | Loss | type[Loss] | GradientFunction = "log_loss",
         *,
         focal_gamma: float = 2.0,
-        preset: Literal["auto", "fast", "best", "classic"] = "classic",
+        preset: Literal["auto", "fast", "best", "classic"] = "auto",
         time_limit: float | None = None,
         learning_rate: float | Literal["auto"] = "auto",
         max_iter: int | Literal["auto"] = "auto",
         max_leaf_nodes: int | Literal["auto"] | None = "auto",
-        max_depth: int | None = None,
+        max_depth: int | Literal["auto"] | None = "auto",
         min_samples_leaf: int | Literal["auto"] = "auto",
         l2_regularization: float | Literal["auto"] = "auto",
         max_features: float = 1.0,
@@ -965,7 +966,7 @@ class ClassifierSignatures(CommonParameters):
         pages_dir: str | PathLike[str] | Sequence[str] | None = None,
         pages_compression: Literal["zstd"] | None = None,
         n_jobs: int | None = None,
-        grow_policy: Literal["leafwise", "depthwise", "symmetric"] = "leafwise",
+        grow_policy: Literal["leafwise", "depthwise", "symmetric"] | Literal["auto"] = "auto",
         l1_regularization: float = 0.0,
         min_gain: float = 0.0,
         min_hessian: float | None = None,
@@ -1010,14 +1011,15 @@ class ClassifierSignatures(CommonParameters):
             -> (gradient, hessian).
         focal_gamma : float >= 0, default=2.0
             `loss='focal'`: focusing parameter. 0 is log loss; larger values reduce the weight of well-classified rows.
-        preset : {'auto', 'fast', 'best', 'classic'}, default='classic'
+        preset : {'auto', 'fast', 'best', 'classic'}, default='auto'
             Rule that chooses parameters that are 'auto' by the shape of the data; `resolved_params_` has the chosen values.
             - 'auto': early stopping on rows of the training set. With few rows, models of folds are averaged; with more, the held-out
               rows are used again to compute leaf values;
             - 'fast': one training run of 100 rounds;
             - 'best': as 'auto', with smaller steps and averaged folds for any number of rows;
             - 'classic': the defaults of scikit-learn's HistGradientBoosting.
-            If `max_iter` is given, or training continues another fit, all presets choose the values of 'classic'.
+            All presets choose the values of 'classic' if `max_iter` is given, with `early_stopping=False`, and if training continues
+            another fit.
         time_limit : float > 0 or None, default=None
             Maximum time of `fit` in seconds. Training stops before a round that would exceed it, with a warning; the model has the rounds
             so far. None: no limit.
@@ -1029,8 +1031,8 @@ class ClassifierSignatures(CommonParameters):
         max_leaf_nodes : int >= 2, 'auto' or None, default='auto'
             Maximum number of leaves of a tree. None: no limit; so is 'auto' if `max_depth` is given with `grow_policy='symmetric'`, whose
             trees have 2^depth leaves, at most 2^16. 'auto': chosen by `preset`.
-        max_depth : int >= 1 or None, default=None
-            Maximum number of splits between the root and a leaf. None: no limit.
+        max_depth : int >= 1, 'auto' or None, default='auto'
+            Maximum number of splits between the root and a leaf. None: no limit. 'auto': chosen by `preset`.
         min_samples_leaf : int >= 1 or 'auto', default='auto'
             Minimum number of training rows in a leaf. 'auto': chosen by `preset`.
         l2_regularization : float >= 0 or 'auto', default='auto'
@@ -1135,11 +1137,11 @@ class ClassifierSignatures(CommonParameters):
             Compression of binned rows in files: slower, for disks that are slow or small. Needs pyarrow.
         n_jobs : int or None, default=None
             Number of threads. None or -1: all available CPUs. The model does not depend on it.
-        grow_policy : {'leafwise', 'depthwise', 'symmetric'}, default='leafwise'
+        grow_policy : {'leafwise', 'depthwise', 'symmetric'} or 'auto', default='auto'
             Order in which nodes are split.
             - 'leafwise': the leaf with the largest gain first;
             - 'depthwise': level by level;
-            - 'symmetric': level by level, with the same split for all nodes of a level.
+            - 'symmetric': level by level, with the same split for all nodes of a level. 'auto': chosen by `preset`.
         l1_regularization : float >= 0, default=0.0
             L1 penalty of leaf values: the absolute gradient sum of a leaf is reduced by it, down to 0.
         min_gain : float >= 0, default=0.0
@@ -1246,7 +1248,7 @@ class ClassifierSignatures(CommonParameters):
         self.learning_rate: float | Literal["auto"] = learning_rate
         self.max_iter: int | Literal["auto"] = max_iter
         self.max_leaf_nodes: int | Literal["auto"] | None = max_leaf_nodes
-        self.max_depth: int | None = max_depth
+        self.max_depth: int | Literal["auto"] | None = max_depth
         self.min_samples_leaf: int | Literal["auto"] = min_samples_leaf
         self.l2_regularization: float | Literal["auto"] = l2_regularization
         self.max_features: float = max_features
@@ -1289,7 +1291,7 @@ class ClassifierSignatures(CommonParameters):
         self.pages_dir: str | PathLike[str] | Sequence[str] | None = pages_dir
         self.pages_compression: Literal["zstd"] | None = pages_compression
         self.n_jobs: int | None = n_jobs
-        self.grow_policy: Literal["leafwise", "depthwise", "symmetric"] = grow_policy
+        self.grow_policy: Literal["leafwise", "depthwise", "symmetric"] | Literal["auto"] = grow_policy
         self.l1_regularization: float = l1_regularization
         self.min_gain: float = min_gain
         self.min_hessian: float | None = min_hessian
@@ -1544,12 +1546,12 @@ class RankerSignatures(CommonParameters):
         lambdarank_truncation: int = 30,
         lambdarank_norm: bool = True,
         label_gain: ArrayLike | None = None,
-        preset: Literal["auto", "fast", "best", "classic"] = "classic",
+        preset: Literal["auto", "fast", "best", "classic"] = "auto",
         time_limit: float | None = None,
         learning_rate: float | Literal["auto"] = "auto",
         max_iter: int | Literal["auto"] = "auto",
         max_leaf_nodes: int | Literal["auto"] | None = "auto",
-        max_depth: int | None = None,
+        max_depth: int | Literal["auto"] | None = "auto",
         min_samples_leaf: int | Literal["auto"] = "auto",
         l2_regularization: float | Literal["auto"] = "auto",
         max_features: float = 1.0,
@@ -1588,7 +1590,7 @@ class RankerSignatures(CommonParameters):
         pages_dir: str | PathLike[str] | Sequence[str] | None = None,
         pages_compression: Literal["zstd"] | None = None,
         n_jobs: int | None = None,
-        grow_policy: Literal["leafwise", "depthwise", "symmetric"] = "leafwise",
+        grow_policy: Literal["leafwise", "depthwise", "symmetric"] | Literal["auto"] = "auto",
         l1_regularization: float = 0.0,
         min_gain: float = 0.0,
         min_hessian: float | None = None,
@@ -1642,14 +1644,15 @@ class RankerSignatures(CommonParameters):
             query.
         label_gain : array-like or None, default=None
             Gain of the relevances 0, 1, 2, ... in NDCG. None: 2^y - 1.
-        preset : {'auto', 'fast', 'best', 'classic'}, default='classic'
+        preset : {'auto', 'fast', 'best', 'classic'}, default='auto'
             Rule that chooses parameters that are 'auto' by the shape of the data; `resolved_params_` has the chosen values.
             - 'auto': early stopping on rows of the training set. With few rows, models of folds are averaged; with more, the held-out
               rows are used again to compute leaf values;
             - 'fast': one training run of 100 rounds;
             - 'best': as 'auto', with smaller steps and averaged folds for any number of rows;
             - 'classic': the defaults of scikit-learn's HistGradientBoosting.
-            If `max_iter` is given, or training continues another fit, all presets choose the values of 'classic'.
+            All presets choose the values of 'classic' if `max_iter` is given, with `early_stopping=False`, and if training continues
+            another fit.
         time_limit : float > 0 or None, default=None
             Maximum time of `fit` in seconds. Training stops before a round that would exceed it, with a warning; the model has the rounds
             so far. None: no limit.
@@ -1661,8 +1664,8 @@ class RankerSignatures(CommonParameters):
         max_leaf_nodes : int >= 2, 'auto' or None, default='auto'
             Maximum number of leaves of a tree. None: no limit; so is 'auto' if `max_depth` is given with `grow_policy='symmetric'`, whose
             trees have 2^depth leaves, at most 2^16. 'auto': chosen by `preset`.
-        max_depth : int >= 1 or None, default=None
-            Maximum number of splits between the root and a leaf. None: no limit.
+        max_depth : int >= 1, 'auto' or None, default='auto'
+            Maximum number of splits between the root and a leaf. None: no limit. 'auto': chosen by `preset`.
         min_samples_leaf : int >= 1 or 'auto', default='auto'
             Minimum number of training rows in a leaf. 'auto': chosen by `preset`.
         l2_regularization : float >= 0 or 'auto', default='auto'
@@ -1767,11 +1770,11 @@ class RankerSignatures(CommonParameters):
             Compression of binned rows in files: slower, for disks that are slow or small. Needs pyarrow.
         n_jobs : int or None, default=None
             Number of threads. None or -1: all available CPUs. The model does not depend on it.
-        grow_policy : {'leafwise', 'depthwise', 'symmetric'}, default='leafwise'
+        grow_policy : {'leafwise', 'depthwise', 'symmetric'} or 'auto', default='auto'
             Order in which nodes are split.
             - 'leafwise': the leaf with the largest gain first;
             - 'depthwise': level by level;
-            - 'symmetric': level by level, with the same split for all nodes of a level.
+            - 'symmetric': level by level, with the same split for all nodes of a level. 'auto': chosen by `preset`.
         l1_regularization : float >= 0, default=0.0
             L1 penalty of leaf values: the absolute gradient sum of a leaf is reduced by it, down to 0.
         min_gain : float >= 0, default=0.0
@@ -1879,7 +1882,7 @@ class RankerSignatures(CommonParameters):
         self.learning_rate: float | Literal["auto"] = learning_rate
         self.max_iter: int | Literal["auto"] = max_iter
         self.max_leaf_nodes: int | Literal["auto"] | None = max_leaf_nodes
-        self.max_depth: int | None = max_depth
+        self.max_depth: int | Literal["auto"] | None = max_depth
         self.min_samples_leaf: int | Literal["auto"] = min_samples_leaf
         self.l2_regularization: float | Literal["auto"] = l2_regularization
         self.max_features: float = max_features
@@ -1922,7 +1925,7 @@ class RankerSignatures(CommonParameters):
         self.pages_dir: str | PathLike[str] | Sequence[str] | None = pages_dir
         self.pages_compression: Literal["zstd"] | None = pages_compression
         self.n_jobs: int | None = n_jobs
-        self.grow_policy: Literal["leafwise", "depthwise", "symmetric"] = grow_policy
+        self.grow_policy: Literal["leafwise", "depthwise", "symmetric"] | Literal["auto"] = grow_policy
         self.l1_regularization: float = l1_regularization
         self.min_gain: float = min_gain
         self.min_hessian: float | None = min_hessian

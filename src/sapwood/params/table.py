@@ -130,12 +130,12 @@ CLASSIFICATION_LOSSES = {*BINARY, *(old for old, new in DEPRECATED_NAMES.items()
 
 # fmt: off
 COMMON = {
-    "preset": Parameter("classic", "Rule that chooses parameters that are 'auto' by the shape of the data; `resolved_params_` has the chosen values.\n- 'auto': early stopping on rows of the training set. With few rows, models of folds are averaged; with more, the held-out rows are used again to compute leaf values;\n- 'fast': one training run of 100 rounds;\n- 'best': as 'auto', with smaller steps and averaged folds for any number of rows;\n- 'classic': the defaults of scikit-learn's HistGradientBoosting.\nIf `max_iter` is given, or training continues another fit, all presets choose the values of 'classic'.", _choice("auto", "fast", "best", "classic"), since="0.2"),
+    "preset": Parameter("auto", "Rule that chooses parameters that are 'auto' by the shape of the data; `resolved_params_` has the chosen values.\n- 'auto': early stopping on rows of the training set. With few rows, models of folds are averaged; with more, the held-out rows are used again to compute leaf values;\n- 'fast': one training run of 100 rounds;\n- 'best': as 'auto', with smaller steps and averaged folds for any number of rows;\n- 'classic': the defaults of scikit-learn's HistGradientBoosting.\nAll presets choose the values of 'classic' if `max_iter` is given, with `early_stopping=False`, and if training continues another fit.", _choice("auto", "fast", "best", "classic"), since="0.2"),
     "time_limit": Parameter(None, "Maximum time of `fit` in seconds. Training stops before a round that would exceed it, with a warning; the model has the rounds so far. None: no limit.", POSITIVE, NONE, since="0.2"),
     "learning_rate": Parameter("auto", "Factor applied to the leaf values of every tree (shrinkage).", POSITIVE, BY_PRESET),
     "max_iter": Parameter("auto", "Maximum number of boosting rounds. A round grows one tree, or several for multi-output regression and multiclass classification: see `multi_strategy` and `shared_trees`.", COUNT, BY_PRESET),
     "max_leaf_nodes": Parameter("auto", "Maximum number of leaves of a tree. None: no limit; so is 'auto' if `max_depth` is given with `grow_policy='symmetric'`, whose trees have 2^depth leaves, at most 2^16.", _int(2), NONE, BY_PRESET),
-    "max_depth": Parameter(None, "Maximum number of splits between the root and a leaf. None: no limit.", COUNT, NONE),
+    "max_depth": Parameter("auto", "Maximum number of splits between the root and a leaf. None: no limit.", COUNT, NONE, BY_PRESET),
     "min_samples_leaf": Parameter("auto", "Minimum number of training rows in a leaf.", COUNT, BY_PRESET),
     "l2_regularization": Parameter("auto", "L2 penalty of leaf values: added to the sum of hessians of a leaf.", NOT_NEGATIVE, BY_PRESET),
     "max_features": Parameter(1.0, "Fraction of the features, drawn at random for each node, among which its split is searched.", FRACTION),
@@ -171,7 +171,7 @@ COMMON = {
     "pages_dir": Parameter(None, "Folder, or list of folders on different disks, for binned rows. Later fits of the same rows with the same bins use them again. None: memory, or a temporary folder if `memory_limit` requires it. The model does not depend on it.", Values("str", str), Values("PathLike[str]", PathLike), Values("Sequence[str]", list), NONE, since="0.2"),
     "pages_compression": Parameter(None, "Compression of binned rows in files: slower, for disks that are slow or small. Needs pyarrow.", _choice("zstd"), NONE, since="0.2"),
     "n_jobs": Parameter(None, "Number of threads. None or -1: all available CPUs. The model does not depend on it.", _int(-MOST), NONE),
-    "grow_policy": Parameter("leafwise", "Order in which nodes are split.\n- 'leafwise': the leaf with the largest gain first;\n- 'depthwise': level by level;\n- 'symmetric': level by level, with the same split for all nodes of a level.", _choice(*FRONTIERS)),
+    "grow_policy": Parameter("auto", "Order in which nodes are split.\n- 'leafwise': the leaf with the largest gain first;\n- 'depthwise': level by level;\n- 'symmetric': level by level, with the same split for all nodes of a level.", _choice(*FRONTIERS), BY_PRESET),
     "l1_regularization": Parameter(0.0, "L1 penalty of leaf values: the absolute gradient sum of a leaf is reduced by it, down to 0.", NOT_NEGATIVE),
     "min_gain": Parameter(0.0, "Minimum gain of a split: G^2 / (H + l2) of the children minus that of the parent.", NOT_NEGATIVE),
     "min_hessian": Parameter(None, "Minimum sum of hessians in a leaf. None: a default of the loss.", NOT_NEGATIVE, NONE),

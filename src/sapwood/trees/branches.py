@@ -53,25 +53,26 @@ class Branches:
         sums : of the 2^n_levels leaves, from left to right
         allows : returns whether nodes with given sums may be leaves
         """
-        leaf, of_leaves = np.arange(1 << len(features)), np.array(sums)
-        at = np.zeros(len(leaf), dtype=np.int64)  # branch of each leaf
-        feature = left = right = np.full(1, -1)
-        whole = of_leaves.sum(axis=1, keepdims=True)
+        n_levels, of_leaves = len(features), np.array(sums)
+        leaf, most = np.arange(1 << n_levels), 2 << n_levels
+        feature, left, right = np.full((3, most), -1)
+        whole = np.zeros((3, most), dtype=of_leaves.dtype)
+        whole[:, 0] = of_leaves.sum(axis=1)
+        n, ends, of_leaf = 1, np.zeros(1, dtype=np.int64), np.zeros(len(leaf), dtype=np.int64)  # `of_leaf`: position among the ends
         for level, own in enumerate(features, 1):
-            n, side = len(feature), leaf >> (len(features) - level) & 1
-            halves = np.zeros((2 * n, 3), dtype=of_leaves.dtype)
-            np.add.at(halves, 2 * at + side, of_leaves.T)
-            ends = np.zeros(n, dtype=bool)
-            ends[at] = True
-            divided = ends & allows((halves[:, 0], halves[:, 1], halves[:, 2])).reshape(n, 2).all(axis=1)
-            first = n + 2 * (np.cumsum(divided) - 1)  # of the two branches below
-            feature, left, right = (
-                np.concatenate([np.where(divided, new, old), np.full(2 * divided.sum(), -1)])
-                for old, new in ((feature, own), (left, first), (right, first + 1))
-            )
-            whole = np.hstack([whole, halves[np.repeat(divided, 2)].T])
-            at = np.where(divided[at], first[at] + side, at)
-        return cls(feature, left, right, whole, at)
+            side = leaf >> (n_levels - level) & 1
+            halves = np.zeros((2 * len(ends), 3), dtype=of_leaves.dtype)
+            np.add.at(halves, 2 * of_leaf + side, of_leaves.T)
+            divided = allows((halves[:, 0], halves[:, 1], halves[:, 2])).reshape(-1, 2).all(axis=1)
+            above, n_below = ends[divided], 2 * int(divided.sum())
+            below = np.arange(n, n + n_below)
+            feature[above], left[above], right[above] = own, below[::2], below[1::2]
+            whole[:, n : n + n_below] = halves[np.repeat(divided, 2)].T
+            rest = len(ends) - len(above)
+            place = np.where(divided, rest + 2 * (np.cumsum(divided) - 1), np.cumsum(~divided) - 1)  # of each end among the next ones
+            of_leaf = place[of_leaf] + side * divided[of_leaf]
+            ends, n = np.concatenate([ends[~divided], below]), n + n_below
+        return cls(feature[:n], left[:n], right[:n], whole[:, :n], ends[of_leaf])
 
     @property
     def groups(self) -> np.ndarray:

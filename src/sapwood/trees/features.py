@@ -94,7 +94,11 @@ class FeaturePolicy:
 
     def tree(self, key: int) -> TreeFeatures:
         """Return the features that the nodes of a tree may split on. `key` identifies the tree."""
-        return RestrictedFeatures(self, key) if self.is_restricted else TreeFeatures()
+        if not self.is_restricted:
+            return TreeFeatures()
+        of_nodes = RestrictedFeatures(self, key)
+        by_tree_only = self.interactions is None and min(self.by_node, self.by_level) >= 1.0
+        return SameFeatures(of_nodes.of_root()) if by_tree_only else of_nodes
 
 
 class TreeFeatures:
@@ -111,6 +115,22 @@ class TreeFeatures:
     def of_node(self, node: int) -> np.ndarray | None:
         """Return the features of an existing node, (n_features,) uint8; None for all."""
         return None
+
+
+@dataclass(frozen=True)
+class SameFeatures(TreeFeatures):
+    """Features that all nodes of a tree may split on, (n_features,) uint8."""
+
+    allowed: np.ndarray
+
+    def of_root(self) -> np.ndarray:
+        return self.allowed
+
+    def of_children(self, nodes: list[int], grower: Grower) -> np.ndarray:
+        return np.tile(self.allowed, (2 * len(nodes), 1))
+
+    def of_node(self, node: int) -> np.ndarray:
+        return self.allowed
 
 
 @dataclass

@@ -11,7 +11,6 @@ from sapwood.runtime import kernels
 from sapwood.trees.gradients import FixedGradients, GradientScale, HistogramFormat
 from sapwood.trees.growth import Grower
 
-
 MASK = (1 << 64) - 1
 RANDOM_THRESHOLDS = 0xA0761D6478BD642F  # makes these random numbers differ from others of the same key
 

@@ -162,10 +162,13 @@ class CalibratedClassifier(ClassifierMixin, SavedWrapper, MetaEstimatorMixin, Ba
 
 
 def _stops_early(estimator: Any, n_rows: int) -> bool:
-    """Whether a Sapwood estimator would hold out rows for early stopping."""
+    """Whether a Sapwood estimator would hold out rows for early stopping, and not train on them afterwards."""
     if not isinstance(estimator, BaseBoosting) or estimator.boosting == "forest":
         return False
     if estimator.validation_split is not None:
         return bool(estimator.early_stopping)
-    asked = n_rows > AUTO_EARLY_STOPPING_ROWS if estimator.early_stopping == "auto" else estimator.early_stopping
+    if estimator.early_stopping == "auto":
+        asked = n_rows > AUTO_EARLY_STOPPING_ROWS and (estimator.preset == "classic" or estimator.max_iter != "auto")
+    else:
+        asked = estimator.early_stopping
     return bool(asked) and estimator.validation_fraction is not None

@@ -42,6 +42,7 @@ class Trainer:
     start : warm start of the fit
     encoded : encoding, fitted to the training rows
     build : function (table, rows) that bins selected rows of a table
+    in_files : whether binned rows may be stored in files
     measures : function (model, names of evaluation sets) that returns the metrics of each data set
     callbacks : function (model, fraction of the time limit at which the run must end) that returns the callbacks of a training run
     open_checkpoint : function (measures, name of the run) that opens the checkpoint of a training run
@@ -52,6 +53,7 @@ class Trainer:
     start: WarmStart
     encoded: FittedEncoding
     build: Callable[..., Pages | SortedRows]
+    in_files: bool
     measures: Callable[[Model, Sequence[str]], dict[str, list[Measure]]]
     callbacks: Callable[[Model, float], Sequence[Callback]]
     open_checkpoint: Callable[[dict[str, list[Measure]], str], CheckpointWriter]
@@ -63,7 +65,17 @@ class Trainer:
         table = encoded.features if dataset.table is self.data.train.table else encoded.encoding.apply(dataset.table)
         return BoostingDataset.of(dataset.binned(self.build(table, dataset.rows), self.execution))
 
-    def select(self, train_set: BoostingDataset, selection: Dataset) -> BoostingDataset:
+    def selector(self) -> Callable[[Dataset], BoostingDataset]:
+        """Return a function that bins the training set, or a selection of its rows.
+
+        In memory, all rows are binned once. In files, a selection has pages of its own, so that no page has rows that are not visited.
+        """
+        if self.in_files:
+            return self.binned
+        all_rows = self.binned(self.data.train)
+        return lambda selection: all_rows if selection is self.data.train else self._select(all_rows, selection)
+
+    def _select(self, train_set: BoostingDataset, selection: Dataset) -> BoostingDataset:
         """Return a selection of the rows of the binned training set."""
         assert isinstance(train_set.pages, Pages)
         assert selection.rows is not None

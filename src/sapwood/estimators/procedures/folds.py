@@ -19,12 +19,12 @@ class AveragedFolds(Procedure):
 
     def run(self, trainer: Trainer) -> Trained:
         data = trainer.data
-        all_rows = trainer.binned(data.train)
+        select = trainer.selector()
         runs = []
         for fold, (others, held_out) in enumerate(data.splits):
-            train_set = trainer.select(all_rows, others)
+            train_set = select(others)
             training = trainer.training(train_set, (data.seed + fold * FOLD_KEY) & MASK)
-            eval_sets = {VALIDATION: trainer.select(all_rows, held_out)}
+            eval_sets = {VALIDATION: select(held_out)}
             runs.append(trainer.train(train_set, eval_sets, training, (fold + 1) / len(data.splits), f"fold{fold + 1}"))
         model = average_models([run.model[: run.model.n_rounds_used] for run in runs])
         return Trained(model, runs[0].measures, mean_scores([run.scores for run in runs]))

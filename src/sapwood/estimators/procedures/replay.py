@@ -19,15 +19,16 @@ class Replayed(Procedure):
 
     def run(self, trainer: Trainer) -> Trained:
         data, execution = trainer.data, trainer.execution
-        all_rows = trainer.binned(data.train)
+        select = trainer.selector()
         ((kept, held_out),) = data.splits
-        train_set = trainer.select(all_rows, kept)
-        eval_sets = {VALIDATION: trainer.select(all_rows, held_out)}
+        train_set = select(kept)
+        eval_sets = {VALIDATION: select(held_out)}
         eval_sets |= {name: trainer.binned(eval_set) for name, eval_set in data.eval_sets.items()}
         first = trainer.train(train_set, eval_sets, trainer.training(train_set), UNTIL)
         del train_set, eval_sets
         best = first.model[: first.model.n_rounds_used]
         n_rounds = round(best.n_rounds * execution.total(data.train.n_rows) / execution.total(kept.n_rows))
+        all_rows = select(data.train)
         training = trainer.training(all_rows)
         training = replace(training, n_rounds=n_rounds, strategy=Replay(training.strategy, best))
         return replace(first, model=train(all_rows, {}, trainer.first_model(all_rows, training), training, execution))
