@@ -63,7 +63,7 @@ class Branches:
             side = leaf >> (n_levels - level) & 1
             halves = np.zeros((2 * len(ends), 3), dtype=of_leaves.dtype)
             np.add.at(halves, 2 * of_leaf + side, of_leaves.T)
-            divided = allows((halves[:, 0], halves[:, 1], halves[:, 2])).reshape(-1, 2).all(axis=1)
+            divided = np.asarray(allows((halves[:, 0], halves[:, 1], halves[:, 2])).reshape(-1, 2).all(axis=1))
             above, n_below = ends[divided], 2 * int(divided.sum())
             below = np.arange(n, n + n_below)
             feature[above], left[above], right[above] = own, below[::2], below[1::2]
