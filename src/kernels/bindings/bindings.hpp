@@ -71,6 +71,19 @@ auto to_numpy(std::vector<T> values) {
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
 }
 
+template <class T>
+using Array = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+template <class T>
+using Array2 = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
+
+// The same as a matrix, row by row.
+template <class T>
+Array2<T> to_numpy2(std::vector<T> values, size_t n_columns) {
+  auto* kept = new std::vector<T>(std::move(values));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return Array2<T>(kept->data(), {kept->size() / n_columns, n_columns}, owner);
+}
+
 inline char number_code(nb::dlpack::dtype type) {
   if (type.lanes != 1) return 0;
   if (type.code == uint8_t(nb::dlpack::dtype_code::Float)) return type.bits == 32 ? 'f' : type.bits == 64 ? 'd' : 0;

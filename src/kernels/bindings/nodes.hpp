@@ -7,18 +7,6 @@
 
 namespace sapwood {
 
-template <class T>
-using Array = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
-template <class T>
-using Array2 = nb::ndarray<nb::numpy, T, nb::ndim<2>>;
-
-template <class T>
-Array2<T> to_numpy2(std::vector<T> values, size_t n_columns) {
-  auto* kept = new std::vector<T>(std::move(values));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return Array2<T>(kept->data(), {kept->size() / n_columns, n_columns}, owner);
-}
-
 // A value of each node.
 template <class F>
 auto column(const std::vector<Node>& nodes, F&& of) {

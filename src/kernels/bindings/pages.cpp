@@ -115,6 +115,15 @@ OwnedPage make_page(std::shared_ptr<const BinLayout> layout, In<uint8_t> codes, 
   return {std::move(layout), std::move(codes), std::move(lists), page};
 }
 
+// (n_features, 4)
+Array2<int32_t> storage_of(const BinLayout& layout) {
+  std::vector<int32_t> table;
+  for (const FeatureStorage& one : layout.columns.features) {
+    table.insert(table.end(), {one.column, one.default_bin, one.first, one.n_stored});
+  }
+  return to_numpy2(std::move(table), 4);
+}
+
 }  // namespace
 
 void bind_pages(nb::module_& m) {
@@ -127,7 +136,12 @@ void bind_pages(nb::module_& m) {
       .def_ro("n_features", &BinLayout::n_features)
       .def_ro("width", &BinLayout::width)
       .def_ro("stride", &BinLayout::stride)
-      .def_ro("n_cells", &BinLayout::n_cells, "Number of a histogram's cells.");
+      .def_ro("n_cells", &BinLayout::n_cells, "Number of a histogram's cells.")
+      .def_prop_ro(
+          "column_begin", [](const BinLayout& self) { return to_numpy(std::vector<uint32_t>(self.column_begin)); },
+          nb::rv_policy::automatic, "(n_columns + 1,): first cell of each column; the last is the first cell of row lists.")
+      .def_prop_ro("storage", &storage_of, nb::rv_policy::automatic,
+                   "(n_features, 4): column (-1: row lists), default bin (-1: none), first stored bin, number of stored bins.");
   nb::class_<OwnedPage>(m, "Page", "Binned rows. Their codes and lists are checked here, once; the arrays must not change afterwards.")
       .def(
           "__init__",

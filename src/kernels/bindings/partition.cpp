@@ -7,6 +7,8 @@
 namespace sapwood {
 namespace {
 
+constexpr int kSideCodes = 257;  // codes of a column, and the default bin
+
 OwnedPartition make_partition(std::shared_ptr<const BinLayout> layout, const nb::list& given, int n_threads) {
   std::vector<std::shared_ptr<OwnedPage>> pages;
   std::vector<Page> list;
@@ -89,6 +91,20 @@ void apply_batch_to(OwnedPartition& self, const SplitBatch& batch, Out<int64_t> 
   add_results(self.rows, batch, words.data());
 }
 
+// Adds the sides of a split to a table with kSideCodes entries for each split: by code, then of the default bin.
+void append_sides(const BinLayout& layout, const Split& split, std::vector<uint8_t>& table) {
+  const Sides sides = sides_of(layout, split);
+  table.insert(table.end(), std::begin(sides.left), std::end(sides.left));
+  table.push_back(sides.default_side);
+}
+
+// (n_splits, kSideCodes)
+Array2<uint8_t> batch_sides(const SplitBatch& batch) {
+  std::vector<uint8_t> table;
+  for (const auto& one : batch.splits) append_sides(*batch.layout, one.split, table);
+  return to_numpy2(std::move(table), kSideCodes);
+}
+
 }  // namespace
 
 void bind_partition(nb::module_& m) {
@@ -96,6 +112,38 @@ void bind_partition(nb::module_& m) {
       .def_prop_ro("n_splits", [](const SplitBatch& self) { return self.splits.size(); })
       .def_prop_ro("n_histograms", [](const SplitBatch& self) { return self.histograms.size(); })
       .def_prop_ro("n_words", &SplitBatch::n_words, "Number of words of a histogram.")
+      .def_ro("first", &SplitBatch::first, "The children of split i are the nodes first + 2 i (left) and first + 2 i + 1.")
+      .def_prop_ro(
+          "nodes",
+          [](const SplitBatch& self) {
+            std::vector<int32_t> nodes;
+            for (const auto& one : self.splits) nodes.push_back(one.node);
+            return to_numpy(std::move(nodes));
+          },
+          nb::rv_policy::automatic, "(n_splits,): nodes to split.")
+      .def_prop_ro(
+          "features",
+          [](const SplitBatch& self) {
+            std::vector<int32_t> features;
+            for (const auto& one : self.splits) features.push_back(one.split.feature);
+            return to_numpy(std::move(features));
+          },
+          nb::rv_policy::automatic, "(n_splits,): features that the nodes are split on.")
+      .def_prop_ro(
+          "sides", &batch_sides, nb::rv_policy::automatic,
+          "(n_splits, 257): whether rows go left, by the code in the column of the feature (or stored bin, in row lists); the last "
+          "is the side of the default bin.")
+      .def_prop_ro(
+          "histograms",
+          [](const SplitBatch& self) { return to_numpy(std::vector<int32_t>(self.histograms.begin(), self.histograms.end())); },
+          nb::rv_policy::automatic, "(n_histograms,): nodes whose histograms are to be built.")
+      .def_prop_ro(
+          "uncounted",
+          [](const SplitBatch& self) {
+            const std::vector<int> nodes = self.uncounted();
+            return to_numpy(std::vector<int32_t>(nodes.begin(), nodes.end()));
+          },
+          nb::rv_policy::automatic, "Children whose numbers of rows are known only after the split.")
       .def_prop_ro("n_results", &n_results, "Number of words of all histograms, and of numbers of rows.");
   nb::class_<OwnedPartition>(m, "RowPartition", "Some rows of a data set, by the node of a growing tree that each is in.")
       .def(
@@ -145,6 +193,15 @@ void bind_partition(nb::module_& m) {
            "Split nodes and build histograms. Returns the histograms, (n_histograms, n_words) in a row, then the numbers of rows of those "
            "children whose numbers were not known beforehand.")
       .def("apply_to", &apply_batch_to, "batch"_a, "words"_a, "The same, but add to the results of other partitions.")
+      .def_static(
+          "sides",
+          [](nb::handle_t<BinLayout> layout, int feature, int bin, bool missing_left) {
+            const std::shared_ptr<BinLayout> shared = share<BinLayout>(layout);
+            std::vector<uint8_t> table;
+            append_sides(*shared, make_split(feature, bin, missing_left, shared->n_features), table);
+            return to_numpy(std::move(table));
+          },
+          "layout"_a, "feature"_a, "bin"_a, "missing_left"_a, "(257,): the sides of a split, as `SplitBatch.sides`.")
       .def(
           "split_sums",
           [](OwnedPartition& self, int node, int feature, int bin, bool missing_left) {

@@ -76,7 +76,7 @@ bool RowPartition::assign_leaves_bitset(const std::vector<int>& leaves, void* le
     if (node.left < 0) continue;
     const FeatureStorage& storage = layout_->columns.features[node.split.feature];
     if (storage.column == kRowList) return false;
-    const Sides sides = sides_of(node.split);
+    const Sides sides = sides_of(*layout_, node.split);
     const uint8_t *begin = sides.left, *end = begin + layout_->columns.n_codes[storage.column];
     NodeTest test{storage.column, 0, 0, 0, 0};
     bool one = false;
@@ -136,7 +136,7 @@ void RowPartition::find_leaves(const std::vector<int>& leaves, void* leaf_of_row
   std::vector<Sides> sides(nodes_.size());
   for (size_t i = 0; i < leaves.size(); ++i) leaf_of_node[leaves[i]] = int(i);
   for (size_t i = 0; i < nodes_.size(); ++i) {
-    if (nodes_[i].left >= 0) sides[i] = sides_of(nodes_[i].split);
+    if (nodes_[i].left >= 0) sides[i] = sides_of(*layout_, nodes_[i].split);
   }
   for (size_t p = 0; p < pages_.size(); ++p) {
     const LocalPage& page = pages_[p];

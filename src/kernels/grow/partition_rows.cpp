@@ -14,14 +14,6 @@ constexpr int64_t kMinorityFactor = 4;   // a minority is at most one row in so 
 
 }  // namespace
 
-Sides RowPartition::sides_of(const Split& split) const {
-  Sides sides;
-  const int missing_bin = layout_->missing[split.feature] ? layout_->missing_bin[split.feature] : -1;
-  sides.fill(layout_->columns.features[split.feature], layout_->n_bins[split.feature],
-             [&](int bin) { return bin == missing_bin ? split.missing_left : split.goes_left(bin); });
-  return sides;
-}
-
 // Whether a row goes left.
 bool RowPartition::side_of(const Page& page, const FeatureStorage& storage, const Sides& sides, uint32_t row) const {
   if (storage.column == kRowList) {

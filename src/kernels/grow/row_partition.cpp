@@ -201,7 +201,7 @@ void RowPartition::apply(const SplitBatch& batch, int64_t* const* histograms, bo
     node.left = job.left;
     node.right = job.right;
     nodes_[job.left].buffer = nodes_[job.right].buffer = node.buffer == 1 ? 0 : 1;
-    job.sides = sides_of(node.split);
+    job.sides = sides_of(*layout_, node.split);
     job.filled = std::make_unique<Filled[]>(2 * pages_.size());
   }
   make_locks(batch.histograms.size());
@@ -232,7 +232,7 @@ Sums RowPartition::node_sums(int node) {
 }
 
 Sums RowPartition::left_sums(int node, const Split& split) {
-  const Sides sides = sides_of(split);
+  const Sides sides = sides_of(*layout_, split);
   const FeatureStorage& storage = layout_->columns.features[split.feature];
   const int buffer = nodes_[node].buffer;
   Sums sums;

@@ -137,7 +137,6 @@ class RowPartition {
   void take_sample(size_t page, int64_t first, int64_t n, const int64_t* sample);
   void narrow(size_t page, const uint32_t* rows, int64_t first, int64_t n, uint64_t key, Pair* pairs) const;
 
-  Sides sides_of(const Split& split) const;
   bool side_of(const Page& page, const FeatureStorage& storage, const Sides& sides, uint32_t row) const;
   bool move_minority(Job& job, size_t page);
   Marks mark_members(int node, size_t page) const;

@@ -13,6 +13,15 @@
 
 namespace sapwood {
 
+// The sides of a split's bins, where its feature is stored.
+inline Sides sides_of(const BinLayout& layout, const Split& split) {
+  Sides sides;
+  const int missing_bin = layout.missing[split.feature] ? layout.missing_bin[split.feature] : -1;
+  sides.fill(layout.columns.features[split.feature], layout.n_bins[split.feature],
+             [&](int bin) { return bin == missing_bin ? split.missing_left : split.goes_left(bin); });
+  return sides;
+}
+
 struct SplitBatch {
   struct NodeSplit {
     int node;

@@ -445,6 +445,18 @@ class BinLayout:
     def n_cells(self) -> int:
         """Number of a histogram's cells."""
 
+    @property
+    def column_begin(self) -> Annotated[NDArray[numpy.uint32], dict(shape=(None,))]:
+        """
+        (n_columns + 1,): first cell of each column; the last is the first cell of row lists.
+        """
+
+    @property
+    def storage(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None, None))]:
+        """
+        (n_features, 4): column (-1: row lists), default bin (-1: none), first stored bin, number of stored bins.
+        """
+
 class Page:
     """
     Binned rows. Their codes and lists are checked here, once; the arrays must not change afterwards.
@@ -608,6 +620,34 @@ class SplitBatch:
         """Number of words of a histogram."""
 
     @property
+    def first(self) -> int:
+        """
+        The children of split i are the nodes first + 2 i (left) and first + 2 i + 1.
+        """
+
+    @property
+    def nodes(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """(n_splits,): nodes to split."""
+
+    @property
+    def features(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """(n_splits,): features that the nodes are split on."""
+
+    @property
+    def sides(self) -> Annotated[NDArray[numpy.uint8], dict(shape=(None, None))]:
+        """
+        (n_splits, 257): whether rows go left, by the code in the column of the feature (or stored bin, in row lists); the last is the side of the default bin.
+        """
+
+    @property
+    def histograms(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """(n_histograms,): nodes whose histograms are to be built."""
+
+    @property
+    def uncounted(self) -> Annotated[NDArray[numpy.int32], dict(shape=(None,))]:
+        """Children whose numbers of rows are known only after the split."""
+
+    @property
     def n_results(self) -> int:
         """Number of words of all histograms, and of numbers of rows."""
 
@@ -650,6 +690,10 @@ class RowPartition:
 
     def apply_to(self, batch: SplitBatch, words: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu")]) -> None:
         """The same, but add to the results of other partitions."""
+
+    @staticmethod
+    def sides(layout: BinLayout, feature: int, bin: int, missing_left: bool) -> Annotated[NDArray[numpy.uint8], dict(shape=(None,))]:
+        """(257,): the sides of a split, as `SplitBatch.sides`."""
 
     def split_sums(
         self, node: int, feature: int, bin: int, missing_left: bool
