@@ -25,6 +25,12 @@ def test_engines_of_clusters_are_not_imported():
     assert run.stdout.strip() == "set()"
 
 
+def test_opencl_is_not_imported():
+    code = "import sapwood, sys; sapwood.BoostingRegressor().fit([[0], [1]], [0, 1]); print('pyopencl' in sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert run.stdout.strip() == "False"
+
+
 def test_every_public_name_is_there():
     for name in sapwood.__all__:
         assert getattr(sapwood, name) is not None

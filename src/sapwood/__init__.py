@@ -13,6 +13,7 @@ from sapwood.version import __version__
 
 if TYPE_CHECKING:
     from sapwood.data.streams import scan
+    from sapwood.device.devices import DeviceError, devices
     from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor, merge
     from sapwood.estimators.cross_validation import cv
     from sapwood.importing import from_lightgbm, from_sklearn, from_xgboost, import_model
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sapwood.model import Model, ModelFormatError
     from sapwood.params.columns import FeatureSpec
     from sapwood.training.checkpoint import Checkpoint, CheckpointError
+    from sapwood.versions import show_versions
 
 __all__ = [
     "BoostingClassifier",
@@ -30,6 +32,7 @@ __all__ = [
     "BoostingRegressor",
     "Checkpoint",
     "CheckpointError",
+    "DeviceError",
     "FeatureSpec",
     "Loss",
     "Model",
@@ -37,6 +40,7 @@ __all__ = [
     "__version__",
     "check_loss",
     "cv",
+    "devices",
     "from_lightgbm",
     "from_sklearn",
     "from_xgboost",
@@ -45,10 +49,12 @@ __all__ = [
     "merge",
     "register_loss",
     "scan",
+    "show_versions",
 ]
 
 MODULES = {  # module -> its public names here
     "data.streams": ("scan",),
+    "device.devices": ("DeviceError", "devices"),
     "estimators": ("BoostingClassifier", "BoostingRanker", "BoostingRegressor", "merge"),
     "estimators.cross_validation": ("cv",),
     "importing": ("from_lightgbm", "from_sklearn", "from_xgboost", "import_model"),
@@ -59,6 +65,7 @@ MODULES = {  # module -> its public names here
     "model": ("Model", "ModelFormatError"),
     "params.columns": ("FeatureSpec",),
     "training.checkpoint": ("Checkpoint", "CheckpointError"),
+    "versions": ("show_versions",),
 }
 MODULE_OF = {name: module for module, names in MODULES.items() for name in names}
 PACKAGES = (

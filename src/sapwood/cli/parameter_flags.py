@@ -89,6 +89,7 @@ class ParameterFlags(ShownFlags):
     memory_limit: Hidden = None
     pages_dir: Hidden = None
     pages_compression: Hidden = None
+    device: Hidden = None
     grow_policy: Hidden = None
     l1_regularization: Hidden = None
     min_gain: Hidden = None

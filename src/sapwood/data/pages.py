@@ -54,6 +54,16 @@ class Page:
         """Return the page for the kernels, after checking all bins. `first_row` is the id of the first row of the partition."""
         return kernels.Page(layout.native, self.codes.reshape(-1), self.n_rows, self.lists, first_row + self.first_row)
 
+    def take_range(self, rows: slice) -> Page:
+        """Return a page of consecutive rows, without a copy."""
+        if rows.start == 0 and rows.stop == self.n_rows:
+            return self
+        lists = self.lists
+        if lists is not None:
+            begin, bins = lists
+            lists = begin[rows.start : rows.stop + 1] - begin[rows.start], bins[begin[rows.start] : begin[rows.stop]]
+        return Page(self.codes[:, rows], self.first_row + rows.start, lists)
+
     def take(self, rows: np.ndarray, first_row: int = 0) -> Page:
         """Return a page of the given rows."""
         codes = np.ascontiguousarray(self.codes[:, rows])
@@ -125,6 +135,20 @@ class Pages:
         """Return the pages for the kernels. `first_row` is the id of the first row of the partition."""
         return [page.open(self.layout, first_row) for page in self.pages]
 
+    @property
+    def row_ranges(self) -> list[slice]:
+        """Rows of each page in the partition."""
+        return [page.rows for page in self.pages]
+
+    @property
+    def list_bytes(self) -> int:
+        """Bytes of the row lists of all pages."""
+        return sum(part.nbytes for page in self.pages for part in page.lists or ())
+
+    def read(self) -> Iterator[Page]:
+        """Yield the pages one after the other. A page is valid until the next."""
+        return iter(self.pages)
+
     @cached_property
     def native(self) -> list[kernels.Page]:
         """Pages for kernels that do not use the ids of rows."""
@@ -189,6 +213,20 @@ class DiskPages(Pages):
 
     def visit(self) -> Iterator[tuple[slice, kernels.Page]]:
         return ((page.rows, native) for page, native in self.reader.visit(0))
+
+    @property
+    def row_ranges(self) -> list[slice]:
+        return [file.rows for file in self.stored.files]
+
+    @property
+    def list_bytes(self) -> int:
+        return 0
+
+    def read(self) -> Iterator[Page]:
+        shape = self.layout.n_groups, -1, self.layout.stride
+        for file in self.stored.files:
+            memory = np.empty(self.layout.n_groups * file.n_rows * self.layout.stride, dtype=np.uint8)
+            yield Page(self.stored.read(file, memory, check=True).reshape(shape), file.first_row)
 
     def open(self, first_row: int) -> list[kernels.Page]:
         raise TypeError("pages in files are not in memory at the same time: use visit()")

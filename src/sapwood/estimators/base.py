@@ -126,7 +126,8 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
 
     def _store(self, result: FitResult) -> None:
         """Set the fitted attributes from the result of a fit. No other method sets them."""
-        self.__dict__.pop("feature_names_in_", None)
+        for name in "feature_names_in_", "device_transfers_":  # not every fit has them
+            self.__dict__.pop(name, None)
         self.__dict__.update(self._fitted_attributes(result))
 
     def _fitted_attributes(self, result: FitResult) -> dict[str, Any]:
@@ -142,6 +143,7 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
             "provenance_": result.provenance,
             "resolved_params_": result.resolved,
             "time_limit_reached_": result.timed_out,
+            **({} if result.transfers is None else {"device_transfers_": result.transfers}),
             "_scores": result.scores,
             "_constraints": result.constraints,
         }

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sapwood.device.opencl import Transfers
 from sapwood.estimators.targets import Targets
 from sapwood.model import Model
 from sapwood.params.presets import ResolvedParams
@@ -31,6 +32,7 @@ class FitResult:
     provenance : version, number of rows, digest of the data
     timed_out : whether `time_limit` ended training
     resolved : values chosen for parameters that were 'auto'
+    transfers : bytes that were moved between host and device; None without a device
     """
 
     model: Model
@@ -44,3 +46,4 @@ class FitResult:
     provenance: dict[str, str | int] = field(default_factory=dict)
     timed_out: bool = False
     resolved: ResolvedParams = field(default_factory=lambda: ResolvedParams({}))
+    transfers: Transfers | None = None

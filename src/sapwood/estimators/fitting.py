@@ -13,6 +13,7 @@ import numpy as np
 
 from sapwood.callbacks import TRAIN, Callback, EarlyStopping, Log, Measure, ProgressBar, TimeLimit
 from sapwood.data.fingerprint import Fingerprint, join_digests
+from sapwood.estimators.device_choice import choose_device
 from sapwood.estimators.fit_data import FitData, read_data
 from sapwood.estimators.fit_result import FitResult
 from sapwood.estimators.fitted_view import Prototype
@@ -43,6 +44,7 @@ def fit(
     """
     began = time.monotonic()
     limits: list[TimeLimit] = []
+    execution = choose_device(parameters, execution)
     check_streams(parameters, call)
     check_memory(parameters, call)
     call = call.with_values()
@@ -102,6 +104,7 @@ def fit(
         validation_score=_stopping_scores(trained, None if data.stop_set == TRAIN else data.stop_set),
         provenance={"sapwood": __version__, "n_rows": n_rows, "data": digest},
         timed_out=timed_out,
+        transfers=None if execution.device is None else execution.device.transfers,
     )
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 NOT_SAVED = (
     "n_jobs",
+    "device",
     "verbose",
     "memory_limit",
     "pages_dir",

@@ -114,6 +114,7 @@ class CommonParameters(CheckedNames, ABC):
     pages_dir: str | PathLike[str] | Sequence[str] | None
     pages_compression: Literal["zstd"] | None
     n_jobs: int | None
+    device: Literal["cpu", "gpu"] | str
     grow_policy: Literal["leafwise", "depthwise", "symmetric"] | Literal["auto"]
     l1_regularization: float
     min_gain: float
@@ -202,6 +203,7 @@ class ResolvedParameters:
     pages_dir: str | PathLike[str] | Sequence[str] | None
     pages_compression: Literal["zstd"] | None
     n_jobs: int | None
+    device: Literal["cpu", "gpu"] | str
     grow_policy: Literal["leafwise", "depthwise", "symmetric"]
     l1_regularization: float
     min_gain: float
@@ -312,6 +314,7 @@ class RegressorSignatures(CommonParameters):
         pages_dir: str | PathLike[str] | Sequence[str] | None = None,
         pages_compression: Literal["zstd"] | None = None,
         n_jobs: int | None = None,
+        device: Literal["cpu", "gpu"] | str = "cpu",
         grow_policy: Literal["leafwise", "depthwise", "symmetric"] | Literal["auto"] = "auto",
         l1_regularization: float = 0.0,
         min_gain: float = 0.0,
@@ -492,6 +495,13 @@ class RegressorSignatures(CommonParameters):
             Compression of binned rows in files: slower, for disks that are slow or small. Needs pyarrow.
         n_jobs : int or None, default=None
             Number of threads. None or -1: all available CPUs. The model does not depend on it.
+        device : {'cpu', 'gpu'} or str, default='cpu'
+            Where trees are grown. The model does not depend on it.
+            - 'cpu': on the threads of this process;
+            - 'gpu': on the first GPU that OpenCL finds;
+            - 'opencl:PLATFORM.DEVICE': on this OpenCL device, such as 'opencl:0.0'; `sapwood.devices()` lists them.
+            Needs pyopencl: `pip install 'sapwood[gpu]'`. Cannot be combined with `tree_method='exact'` or `'approx'`, or with more than
+            255 bins.
         grow_policy : {'leafwise', 'depthwise', 'symmetric'} or 'auto', default='auto'
             Order in which nodes are split.
             - 'leafwise': the leaf with the largest gain first;
@@ -667,6 +677,7 @@ class RegressorSignatures(CommonParameters):
         self.pages_dir: str | PathLike[str] | Sequence[str] | None = pages_dir
         self.pages_compression: Literal["zstd"] | None = pages_compression
         self.n_jobs: int | None = n_jobs
+        self.device: Literal["cpu", "gpu"] | str = device
         self.grow_policy: Literal["leafwise", "depthwise", "symmetric"] | Literal["auto"] = grow_policy
         self.l1_regularization: float = l1_regularization
         self.min_gain: float = min_gain
@@ -966,6 +977,7 @@ class ClassifierSignatures(CommonParameters):
         pages_dir: str | PathLike[str] | Sequence[str] | None = None,
         pages_compression: Literal["zstd"] | None = None,
         n_jobs: int | None = None,
+        device: Literal["cpu", "gpu"] | str = "cpu",
         grow_policy: Literal["leafwise", "depthwise", "symmetric"] | Literal["auto"] = "auto",
         l1_regularization: float = 0.0,
         min_gain: float = 0.0,
@@ -1137,6 +1149,13 @@ class ClassifierSignatures(CommonParameters):
             Compression of binned rows in files: slower, for disks that are slow or small. Needs pyarrow.
         n_jobs : int or None, default=None
             Number of threads. None or -1: all available CPUs. The model does not depend on it.
+        device : {'cpu', 'gpu'} or str, default='cpu'
+            Where trees are grown. The model does not depend on it.
+            - 'cpu': on the threads of this process;
+            - 'gpu': on the first GPU that OpenCL finds;
+            - 'opencl:PLATFORM.DEVICE': on this OpenCL device, such as 'opencl:0.0'; `sapwood.devices()` lists them.
+            Needs pyopencl: `pip install 'sapwood[gpu]'`. Cannot be combined with `tree_method='exact'` or `'approx'`, or with more than
+            255 bins.
         grow_policy : {'leafwise', 'depthwise', 'symmetric'} or 'auto', default='auto'
             Order in which nodes are split.
             - 'leafwise': the leaf with the largest gain first;
@@ -1291,6 +1310,7 @@ class ClassifierSignatures(CommonParameters):
         self.pages_dir: str | PathLike[str] | Sequence[str] | None = pages_dir
         self.pages_compression: Literal["zstd"] | None = pages_compression
         self.n_jobs: int | None = n_jobs
+        self.device: Literal["cpu", "gpu"] | str = device
         self.grow_policy: Literal["leafwise", "depthwise", "symmetric"] | Literal["auto"] = grow_policy
         self.l1_regularization: float = l1_regularization
         self.min_gain: float = min_gain
@@ -1590,6 +1610,7 @@ class RankerSignatures(CommonParameters):
         pages_dir: str | PathLike[str] | Sequence[str] | None = None,
         pages_compression: Literal["zstd"] | None = None,
         n_jobs: int | None = None,
+        device: Literal["cpu", "gpu"] | str = "cpu",
         grow_policy: Literal["leafwise", "depthwise", "symmetric"] | Literal["auto"] = "auto",
         l1_regularization: float = 0.0,
         min_gain: float = 0.0,
@@ -1770,6 +1791,13 @@ class RankerSignatures(CommonParameters):
             Compression of binned rows in files: slower, for disks that are slow or small. Needs pyarrow.
         n_jobs : int or None, default=None
             Number of threads. None or -1: all available CPUs. The model does not depend on it.
+        device : {'cpu', 'gpu'} or str, default='cpu'
+            Where trees are grown. The model does not depend on it.
+            - 'cpu': on the threads of this process;
+            - 'gpu': on the first GPU that OpenCL finds;
+            - 'opencl:PLATFORM.DEVICE': on this OpenCL device, such as 'opencl:0.0'; `sapwood.devices()` lists them.
+            Needs pyopencl: `pip install 'sapwood[gpu]'`. Cannot be combined with `tree_method='exact'` or `'approx'`, or with more than
+            255 bins.
         grow_policy : {'leafwise', 'depthwise', 'symmetric'} or 'auto', default='auto'
             Order in which nodes are split.
             - 'leafwise': the leaf with the largest gain first;
@@ -1925,6 +1953,7 @@ class RankerSignatures(CommonParameters):
         self.pages_dir: str | PathLike[str] | Sequence[str] | None = pages_dir
         self.pages_compression: Literal["zstd"] | None = pages_compression
         self.n_jobs: int | None = n_jobs
+        self.device: Literal["cpu", "gpu"] | str = device
         self.grow_policy: Literal["leafwise", "depthwise", "symmetric"] | Literal["auto"] = grow_policy
         self.l1_regularization: float = l1_regularization
         self.min_gain: float = min_gain

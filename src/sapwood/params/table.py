@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from sapwood.device.devices import is_device
 from sapwood.encoding import ENCODERS
 from sapwood.encoding.calendar import PARTS
 from sapwood.losses import BINARY, DEPRECATED_NAMES, RANKING, REGRESSION, Loss
@@ -85,6 +86,16 @@ class LossNames(StrOptions):
 
     def __str__(self) -> str:
         return str(StrOptions(self.options | set(REGISTERED)))
+
+
+class DeviceNames(StrOptions):
+    """Values of the parameter `device`."""
+
+    def is_satisfied_by(self, value: Any) -> bool:
+        return is_device(value)
+
+    def __str__(self) -> str:
+        return "'cpu', 'gpu' or 'opencl:PLATFORM.DEVICE', such as 'opencl:0.0'"
 
 
 MOST = 2**31 - 1  # of whole numbers: kernels count in 32 bits
@@ -171,6 +182,7 @@ COMMON = {
     "pages_dir": Parameter(None, "Folder, or list of folders on different disks, for binned rows. Later fits of the same rows with the same bins use them again. None: memory, or a temporary folder if `memory_limit` requires it. The model does not depend on it.", Values("str", str), Values("PathLike[str]", PathLike), Values("Sequence[str]", list), NONE, since="0.2"),
     "pages_compression": Parameter(None, "Compression of binned rows in files: slower, for disks that are slow or small. Needs pyarrow.", _choice("zstd"), NONE, since="0.2"),
     "n_jobs": Parameter(None, "Number of threads. None or -1: all available CPUs. The model does not depend on it.", _int(-MOST), NONE),
+    "device": Parameter("cpu", "Where trees are grown. The model does not depend on it.\n- 'cpu': on the threads of this process;\n- 'gpu': on the first GPU that OpenCL finds;\n- 'opencl:PLATFORM.DEVICE': on this OpenCL device, such as 'opencl:0.0'; `sapwood.devices()` lists them.\nNeeds pyopencl: `pip install 'sapwood[gpu]'`. Cannot be combined with `tree_method='exact'` or `'approx'`, or with more than 255 bins.", Values("Literal['cpu', 'gpu'] | str", DeviceNames({"cpu", "gpu"})), since="0.2"),
     "grow_policy": Parameter("auto", "Order in which nodes are split.\n- 'leafwise': the leaf with the largest gain first;\n- 'depthwise': level by level;\n- 'symmetric': level by level, with the same split for all nodes of a level.", _choice(*FRONTIERS), BY_PRESET),
     "l1_regularization": Parameter(0.0, "L1 penalty of leaf values: the absolute gradient sum of a leaf is reduced by it, down to 0.", NOT_NEGATIVE),
     "min_gain": Parameter(0.0, "Minimum gain of a split: G^2 / (H + l2) of the children minus that of the parent.", NOT_NEGATIVE),

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +14,13 @@ from sapwood.runtime import kernels
 from sapwood.runtime.collective import LOCAL, Collective
 from sapwood.runtime.threads import resolve_threads
 
+if TYPE_CHECKING:
+    from sapwood.device.opencl import Device
+
 
 @dataclass(frozen=True)
 class Execution:
-    """Number of threads of this process, and the collective of the partitions of the data set.
+    """Number of threads of this process, the collective of the partitions of the data set, and the device on which trees are grown.
 
     All values that a model depends on go through `sum`, `max` or `gather`, so that they are the same in every partition and for any number
     of partitions.
@@ -24,6 +28,7 @@ class Execution:
 
     n_threads: int = 1
     collective: Collective = LOCAL
+    device: Device | None = None  # None: the threads of this process
 
     @property
     def is_local(self) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from sapwood.data.pages import DiskPages, Pages
 from sapwood.data.sorted import SortedRows
+from sapwood.device.partition import DevicePartition
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import Execution
 from sapwood.trees.paged_partition import PagedPartition
@@ -113,7 +114,7 @@ class LocalGrower(NodeAccess):
 
 
 class Partition(Protocol):
-    """Rows of a partition, by the node of a growing tree that each is in: `kernels.RowPartition`, or pages in files."""
+    """Rows of a partition, by the node of a growing tree that each is in: `kernels.RowPartition`, pages in files, or rows on a device."""
 
     def start(self, gradients: np.ndarray, format: kernels.HistogramFormat, key: int, sample: np.ndarray | None = None) -> np.ndarray: ...
 
@@ -125,7 +126,7 @@ class Partition(Protocol):
 
 
 class SummedGrower(NodeAccess):
-    """Grower on one of several partitions, or on pages in files. Every step sums integers over all of them."""
+    """Grower on one of several partitions, on pages in files, or on a device. Every step sums integers over all of them."""
 
     search: kernels.SplitSearch
     partition: Partition
@@ -183,6 +184,8 @@ def make_grower(rows: Pages | SortedRows, first_row: int, execution: Execution) 
         return SortedGrower(rows.native_tree(execution))
     layout = rows.layout.native
     search = kernels.SplitSearch(layout, execution.n_threads, rows.histogram_bytes)
+    if execution.device is not None:
+        return SummedGrower(search, DevicePartition(rows, first_row, execution.device), execution, first_row)
     if isinstance(rows, DiskPages):
         return SummedGrower(search, PagedPartition(rows, first_row, execution.n_threads), execution, first_row)
     partition = kernels.RowPartition(layout, rows.open(first_row), execution.n_threads)
