@@ -13,7 +13,7 @@ SANITIZER_tsan := thread
 TSAN_TESTS := tests/kernels tests/estimators/test_concurrency.py
 ASAN_TESTS := tests/kernels tests/trees tests/losses tests/model tests/data tests/encoding
 
-.PHONY: help browser page demo test lint types stubs unit bench quality fuzz fuzzer hostile load cluster mutants kill asan tsan format clean edges docs clients FORCE
+.PHONY: help browser page demo test lint types stubs unit bench quality fuzz fuzzer hostile device load cluster mutants kill asan tsan format clean edges docs clients FORCE
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -70,6 +70,9 @@ hostile: .venv/dev  ## a checklist of hostile input, faults and misuse, with wha
 
 cluster: .venv/dev  ## fits on local clusters, with 20 kills of workers at random moments (tests/cluster)
 	@$(BIN)/python -m pytest --slow tests/cluster
+
+device: .venv/dev  ## the same bytes on an OpenCL device (PoCL) as on the CPU: losses x growth x sampling x tables, and all cases of the determinism suite
+	@$(BIN)/python -m pytest --slow tests/device
 
 load: .venv/dev  ## the command line on a CSV of 1 GB, and its server under load for a minute
 	@$(BIN)/python -m pytest --slow -s tests/cli -m slow

@@ -135,7 +135,7 @@ def test_bins_that_do_not_fit_on_the_device_are_sent_for_each_step(name, device,
     case = SOME[name]
     options(memory_bytes=1 << 62)
     once = fit_on(case, device).device_transfers_
-    options(memory_bytes=int((case.n_rows * ROW_BYTES + 0.8 * once.bins) / (1 - FREE_FRACTION)))  # blocks of about half the rows
+    options(memory_bytes=int((once.n_rows * ROW_BYTES + 0.8 * once.bins) / (1 - FREE_FRACTION)))  # blocks of about half the rows
     fitted = fit_on(case, device)
     assert fitted.to_bytes() == on_cpu(case)
     assert fitted.device_transfers_.bins > 3 * once.bins
