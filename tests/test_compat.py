@@ -163,7 +163,8 @@ def test_all_parameters_of_an_estimator_can_be_given(library):
 
 
 def test_only_given_parameters():
-    assert params_from("lightgbm", {"num_leaves": 7, "device_type": "gpu", "reg_alpha": None}, defaults=False) == {"max_leaf_nodes": 7}
+    assert params_from("lightgbm", {"num_leaves": 7, "gpu_use_dp": True, "reg_alpha": None}, defaults=False) == {"max_leaf_nodes": 7}
+    assert params_from("xgboost", {"device": "cuda:1"}, defaults=False) == {"device": "gpu"}
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,10 @@ def _listed(ours: str) -> Counterpart:
     return Counterpart(ours, "with the same value", convert)
 
 
+def _device(value: str) -> str:
+    return "cpu" if value == "cpu" else {"gpu": "gpu", "cuda": "gpu", "sycl": "gpu"}[value.partition(":")[0]]
+
+
 def _bins(value: int) -> dict[str, Any]:
     return {"max_bins": 255 if value == 256 else min(value, 65_535)}
 
@@ -182,7 +186,8 @@ MIN_DELTA = same("tol")
 CATEGORIES = same("categorical_features", "which takes names, positions, dtypes or a mask; categorical columns of data frames are found")
 MONOTONIC, INTERACTION = _listed("monotonic_cst"), _listed("interaction_cst")
 VERBOSE = Counterpart("verbose", "0 for none, 1 for a progress bar, 2 for a line per round", lambda value: {"verbose": max(0, int(value))})
-CPU_ONLY = needless("leave it out: Sapwood trains on CPUs")
+DEVICE = Counterpart("device", "'cpu', 'gpu' or 'opencl:PLATFORM.DEVICE'", lambda value: {"device": _device(str(value).lower())})
+DEVICE_DETAIL = needless("leave it out: device='opencl:PLATFORM.DEVICE' selects one of several devices; the model does not depend on it")
 AUTOMATIC = needless("leave it out: it is chosen automatically, and does not change the model")
 REPRODUCIBLE = needless("leave it out: fits are always reproducible")
 NO_FILES = needless("leave it out: fit takes tables, and no files are written unless asked for")
