@@ -32,6 +32,10 @@ partition = kernels.RowPartition(layout, [kernels.Page(layout, np.zeros(80, np.u
 partition.start(np.zeros(160, np.uint8), kernels.HistogramFormat(1, 20), 0)
 partition.leaf_sums(np.zeros(257, np.int64), np.zeros(20, np.uint8), 1)
 """,
+    "sides of a feature that does not exist": """
+one = np.ones(1, np.int32)
+kernels.RowPartition.sides(kernels.BinLayout(one, np.zeros(1, np.uint8), one, 1, 4), 1, 0, False)
+""",
     "a link that does not exist": "kernels.apply_link('probit', np.zeros((2, 1)), 1)",
     "probabilities of two classes for other rows": "kernels.fill_two_classes(np.zeros((3, 1)), np.zeros((2, 2)), 1)",
     "two probabilities of the second class": "kernels.fill_two_classes(np.zeros((2, 2)), np.zeros((2, 2)), 1)",
