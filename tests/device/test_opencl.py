@@ -6,11 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
 
 from sapwood import BoostingRegressor, DeviceError
 from sapwood.device import opencl
-from sapwood.device.opencl import KernelOptions, open_device
+from sapwood.device.opencl import Device, KernelOptions, open_device
 from sapwood.device.partition import DevicePartition
+from tests.device.test_bytes import SOME
 from tests.device.test_devices import info
 
 rng = np.random.default_rng(0)
@@ -75,6 +78,28 @@ def test_memory_of_the_device_is_released(device, monkeypatch):
     gc.collect()
     assert len(made) == 2
     assert not any(part() for part in made)
+
+
+@pytest.mark.parametrize("name", ["narrow row lists", "wide", "row lists of a sample"])
+def test_kernels_write_into_their_buffers_only(name, device, variant, monkeypatch):
+    """Every buffer has a margin behind it, which no kernel may write to."""
+    made, margin = [], np.full(4096, 0xAB, dtype=np.uint8)
+
+    def allocate(self, n_bytes):
+        size = max(64, n_bytes)
+        cl = self.context.cl
+        buffer = cl.Buffer(self.context.native, cl.mem_flags.READ_WRITE, size + len(margin))
+        cl.enqueue_copy(self.queue, buffer, margin, dst_offset=size, is_blocking=True)
+        made.append((self, buffer, size))
+        return buffer
+
+    monkeypatch.setattr(Device, "allocate", allocate)
+    clone(SOME[name].estimator).set_params(device=device).fit(**SOME[name].build())
+    assert len(made) > 10
+    for own, buffer, size in made:
+        after = np.zeros_like(margin)
+        own.context.cl.enqueue_copy(own.queue, after, buffer, src_offset=size, is_blocking=True)
+        assert_array_equal(after, margin)
 
 
 def test_fits_in_several_threads(device):

@@ -321,6 +321,33 @@ class TestSeam:
         assert (batch.n_splits, batch.n_histograms) == (1, 1)
         assert grower.search.begin([], True).n_histograms == 0
 
+    def test_a_batch_shows_its_splits(self, kernels):
+        table, gradients, rows, _ = self.data(kernels)
+        grower = rows.summed(1)
+        gradients.start(grower)
+        batch = grower.search.begin([0], True)
+        (feature,), (sides,) = batch.features, batch.sides
+        assert (batch.first, batch.nodes.tolist(), batch.uncounted.tolist()) == (1, [0], [])
+        words = grower.partition.apply(batch)
+        grower.search.take(batch, words)
+        grower.search.best(batch)
+        counts = grower.search.nodes().count
+        assert batch.histograms.tolist() == [1 if counts[1] <= counts[2] else 2]
+        bins = table.bins[:, feature]
+        assert sides.shape == (257,)
+        assert np.count_nonzero(sides[bins]) == counts[1]
+        nodes = grower.search.nodes()
+        np.testing.assert_array_equal(
+            kernels.RowPartition.sides(rows.layout, int(feature), int(nodes.bin[0]), bool(nodes.missing_left[0])), sides
+        )
+
+    def test_a_layout_shows_its_storage(self, kernels):
+        table, _, rows, _ = self.data(kernels)
+        n = table.n_bins.tolist()
+        assert rows.layout.column_begin.tolist() == [0, *np.cumsum(n)]
+        assert rows.layout.storage.tolist() == [[f, -1, 0, n[f]] for f in range(5)]
+        assert rows.layout.n_cells == sum(n)
+
     def test_a_partition_without_rows(self, kernels):
         _, gradients, rows, rules = self.data(kernels)
         for empty in (rows.partition(slice(0, 0)), kernels.RowPartition(rows.layout, [], 2)):

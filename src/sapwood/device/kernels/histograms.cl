@@ -39,6 +39,8 @@ static inline void spill(__local ulong* table, const Block block, __global const
                   __global long* part) {
 #if GROUP_SIZE > 1
   barrier(CLK_LOCAL_MEM_FENCE);
+#else
+  mem_fence(CLK_LOCAL_MEM_FENCE);  // the table was written as words of another type
 #endif
   for (uint c = 0; c < block.n_columns; ++c) {
     const uint begin = column_begin[block.first_column + c], n = column_begin[block.first_column + c + 1] - begin;
