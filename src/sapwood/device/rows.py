@@ -12,7 +12,7 @@ from sapwood.device.layout import SIDE_CODES, DeviceLayout
 from sapwood.device.opencl import Device, GrowingBuffer
 from sapwood.runtime import kernels
 
-SINGLE, WIDE, NARROW = 0, 1, 2  # the modes of kernels.HistogramFormat
+WIDE = 1  # a mode of kernels.HistogramFormat
 LISTED, LEAF = 2, 0xFFFFFFFF  # of rows.cl
 FORMAT = np.dtype([("count_bits", np.int32), ("gradient_shift", np.int32), ("hessian_shift", np.int32)])
 CHUNK_ROWS = 4096  # rows that a work-group splits or sums
@@ -20,6 +20,7 @@ COPY_ROWS = 256  # rows that a work-group copies by columns: they stay in its ca
 PART_ROWS = 4095  # rows of a part of a histogram, at least: BLOCK_ROWS of common.cl
 CHUNK_WORDS = 2048  # words of histograms that a work-group sums
 PART_BYTES = 1 << 26  # of the parts of histograms, unless there is one for each histogram
+NO_PLACES = np.empty((0, 2), dtype=np.uint32)
 MIX, MASK32, MASK64 = 0x9E3779B97F4A7C15, 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 
 
@@ -37,13 +38,9 @@ class TreeFormat:
         return cls(format.gradients, scalars[0])
 
     @property
-    def gradient_bytes(self) -> int:
-        return 4 if self.mode == SINGLE else 8
-
-    @property
-    def words(self) -> int:
-        """Words of a cell of a histogram."""
-        return 1 if self.mode == SINGLE else 2
+    def table_words(self) -> int:
+        """Words of a cell in the table of a work-group."""
+        return 2 if self.mode == WIDE else 1
 
 
 @dataclass(frozen=True)
@@ -157,10 +154,10 @@ class DeviceRows:
         first : the children of split i are the nodes first + 2 i (left) and first + 2 i + 1
         words : (n_histograms, n_words) int64: the histograms are written here
         """
-        if len(splits.nodes):
-            self._split(splits, first)
+        places = self._place(splits, first)
         for part in self._histogram_batches(*words.shape):
-            self._build(histograms[part], words[part])
+            self._step(places, histograms[part], words[part])
+            places = NO_PLACES
 
     def count(self, node: int) -> int:
         """Return the number of rows of a node."""
@@ -201,8 +198,10 @@ class DeviceRows:
 
     # Steps
 
-    def _split(self, splits: Splits, first: int) -> None:
-        """Move the rows of nodes to their children."""
+    def _place(self, splits: Splits, first: int) -> np.ndarray:
+        """Find the side of each row of nodes, and set the ranges of the children. Return where the rows of each chunk go."""
+        if not len(splits.nodes):
+            return NO_PLACES
         chunks, n_left = self._find_sides(splits)
         owner = chunks[:, 2]
         left_counts = np.bincount(owner, n_left, len(splits.nodes)).astype(np.int64)
@@ -220,10 +219,7 @@ class DeviceRows:
         before = np.concatenate([np.zeros((1, 2), dtype=np.int64), before])
         starts = np.searchsorted(owner, np.arange(len(splits.nodes)))
         begins = np.array([[self.begin[first + 2 * i], self.begin[first + 2 * i + 1]] for i in range(len(splits.nodes))])
-        places = (before[:-1] - before[starts][owner] + begins[owner]).astype(np.uint32)
-        if len(chunks):
-            step, tables, left = self.scratch.more.sent(places), self.scratch.tables.native, self.scratch.left.native
-            self._run("move_rows", len(chunks), tables, step, left, *self.rows, *self._gradients())
+        return (before[:-1] - before[starts][owner] + begins[owner]).astype(np.uint32)
 
     def _find_sides(self, splits: Splits) -> tuple[np.ndarray, np.ndarray]:
         """Find the side of each row of nodes. Return the chunks of rows, and the number of rows on the left of each."""
@@ -238,35 +234,45 @@ class DeviceRows:
         return chunks, self.device.receive(n_left, np.empty(len(chunks), dtype=np.uint32))
 
     def _histogram_batches(self, n_histograms: int, n_words: int) -> list[slice]:
-        """Return the histograms that are built at once: few, if they are large."""
+        """Return the histograms that are built at once, at least one batch: few, if they are large."""
         at_once = max(1, PART_BYTES // max(1, 16 * n_words))
-        return [slice(a, min(a + at_once, n_histograms)) for a in range(0, n_histograms, at_once)]
+        return [slice(a, min(a + at_once, n_histograms)) for a in range(0, max(1, n_histograms), at_once)]
 
-    def _build(self, nodes: np.ndarray, words: np.ndarray) -> None:
-        """Build histograms."""
+    def _step(self, places: np.ndarray, nodes: np.ndarray, words: np.ndarray) -> None:
+        """Move the rows of split nodes, whose sides were found, then build histograms. All tables are sent at once."""
+        counts = np.array([self.count(node) for node in nodes], dtype=np.int64)
+        chunks, part_begin = self._parts(nodes, counts, words.shape[1])
+        if not len(places) and not len(nodes):
+            return
+        tables, (_, chunks_at, begin_at) = _join(places, chunks, part_begin)
+        step = self.scratch.more.sent(tables)
+        if len(places):
+            self._run("move_rows", len(places), self.scratch.tables.native, step, self.scratch.left.native, *self.rows, *self._gradients())
+        if len(nodes):
+            self._build(step, chunks_at, begin_at, len(chunks), words)
+
+    def _build(self, step: Any, chunks_at: np.uint32, begin_at: np.uint32, n_parts: int, words: np.ndarray) -> None:
+        """Build histograms, in parts that are summed at the end."""
         n_words, layout, format = words.shape[1], self.layout, self.format
-        counts = np.array([self.count(node) for node in nodes])
-        blocks, n_blocks, table_bytes = layout.blocks(2 if format.mode == WIDE else 1)
-        chunks, part_begin = self._parts(nodes, counts, n_words, max(1, n_blocks))
-        tables, (chunks_at, begin_at) = _join(chunks, part_begin)
-        step, parts = self.scratch.more.sent(tables), self.scratch.parts.of(len(chunks) * n_words * 8)
+        blocks, n_blocks, table_bytes = layout.blocks(format.table_words)
+        parts = self.scratch.parts.of(n_parts * n_words * 8)
         bins, sums = self._bins, (format.scalars, np.uint64(n_words), parts)
         rows = *self.rows, *self._gradients()
-        if len(chunks) and n_blocks:
+        if n_parts and n_blocks:
             codes = bins.codes, np.uint64(self.n_rows), np.uint32(layout.layout.stride), layout.column_begin
             table = self.device.local_memory(table_bytes)
-            self._run("add_columns", (len(chunks), n_blocks), step, chunks_at, blocks, *rows, *codes, *sums, table)
-        if len(chunks) and layout.n_list_bins:
+            self._run("add_columns", (n_parts, n_blocks), step, chunks_at, blocks, *rows, *codes, *sums, table)
+        if n_parts and layout.n_list_bins:
             lists = bins.list_begin, bins.list_bins, np.uint32(layout.lists_begin), np.uint32(layout.n_list_bins)
-            self._run("add_lists", len(chunks), step, chunks_at, *rows, *lists, *sums)
+            self._run("add_lists", n_parts, step, chunks_at, *rows, *lists, *sums)
         results = self.scratch.results.of(words.nbytes)
-        groups = -(-n_words // CHUNK_WORDS), len(nodes)
+        groups = -(-n_words // CHUNK_WORDS), len(words)
         self._run("sum_parts", groups, step, begin_at, parts, np.uint64(n_words), np.uint32(CHUNK_WORDS), results)
         self.device.receive(results, words)
 
-    def _parts(self, nodes: np.ndarray, counts: np.ndarray, n_words: int, n_blocks: int) -> tuple[np.ndarray, np.ndarray]:
+    def _parts(self, nodes: np.ndarray, counts: np.ndarray, n_words: int) -> tuple[np.ndarray, np.ndarray]:
         """Divide the rows of nodes into parts of histograms. Return the rows of each part, and the first part of each histogram."""
-        units = self.device.info.compute_units
+        units, n_blocks = self.device.info.compute_units, max(1, self.layout.blocks(self.format.table_words)[1])
         most = 2 * units if self.device.options.group_size == 1 else max(1, 8 * units // n_blocks)
         most = max(1, min(most, PART_BYTES // max(1, 8 * n_words * len(nodes))))
         n_parts = np.minimum(-(-counts // PART_ROWS), most)
