@@ -18,6 +18,13 @@ SIDE_CODES = 257  # codes of a column, and the default bin
 class DeviceLayout:
     """Layout of binned rows, for the kernels of a device."""
 
+    layout: BinLayout
+    native: kernels.BinLayout
+    device: Device
+    n_cells: int
+    lists_begin: int
+    n_columns: int
+
     def __init__(self, layout: BinLayout, device: Device) -> None:
         native = layout.native
         self.layout, self.native, self.device = layout, native, device

@@ -75,10 +75,13 @@ class KernelOptions:
 class Context:
     """OpenCL context of a device, and its compiled programs. One for each device and process."""
 
+    info: DeviceInfo
+    cl: Any
+    _programs: dict[tuple[int, int, bool], Any]
+
     def __init__(self, info: DeviceInfo, device: Any) -> None:
         self.info, self.cl = info, import_opencl()
-        self._device, self._programs = device, {}  # type: ignore[var-annotated]
-        self._lock = threading.Lock()
+        self._programs, self._lock = {}, threading.Lock()
         with self.named("cannot be opened"):
             self.native: Any = self.cl.Context([device])
 
@@ -105,10 +108,15 @@ class Context:
 class Device:
     """A device during one fit: a queue of commands on it, and the bytes that were moved."""
 
+    context: Context
+    options: KernelOptions
+    info: DeviceInfo
+    _kernels: dict[tuple[int, str], Any]
+
     def __init__(self, context: Context, options: KernelOptions) -> None:
         self.context, self.options, self.info = context, options, context.info
         self.transfers: Transfers = Transfers(context.info.name)
-        self._cl, self._kernels = context.cl, {}  # type: ignore[var-annotated]
+        self._cl, self._kernels = context.cl, {}
         with context.named("cannot be opened"):
             self.queue: Any = self._cl.CommandQueue(context.native)
 

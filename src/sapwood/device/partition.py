@@ -25,6 +25,12 @@ class DevicePartition:
     Row lists and gradients stay on the device, and bins too if they fit; otherwise the bins of a block are there while it is visited.
     """
 
+    pages: Pages
+    first_row: int
+    device: Device
+    stays: bool
+    sampled: bool
+
     def __init__(self, pages: Pages, first_row: int, device: Device) -> None:
         self.pages, self.first_row, self.device = pages, first_row, device
         self.layout: DeviceLayout = DeviceLayout(pages.layout, device)

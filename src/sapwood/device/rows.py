@@ -96,8 +96,11 @@ class DeviceScratch:
     """Buffers of one step, shared by the pages of a device: pages are visited one after the other."""
 
     def __init__(self, device: Device) -> None:
-        self.tables, self.results = GrowingBuffer(device), GrowingBuffer(device)
-        self.more, self.parts, self.left = GrowingBuffer(device), GrowingBuffer(device), GrowingBuffer(device)
+        self.tables: GrowingBuffer = GrowingBuffer(device)  # chunks and splits, read by several kernels
+        self.more: GrowingBuffer = GrowingBuffer(device)  # places and parts
+        self.left: GrowingBuffer = GrowingBuffer(device)  # side of each row
+        self.parts: GrowingBuffer = GrowingBuffer(device)  # of histograms
+        self.results: GrowingBuffer = GrowingBuffer(device)
 
 
 class DeviceRows:
@@ -111,7 +114,17 @@ class DeviceRows:
     bins : the bins of the page; None while they are not on the device
     """
 
+    n_rows: int
+    first_row: int
+    layout: DeviceLayout
+    device: Device
+    scratch: DeviceScratch
     bins: DeviceBins | None = None
+    format: TreeFormat
+    sampled: bool
+    begin: list[int]
+    end: list[int]
+    buffer: list[int]
 
     def __init__(self, n_rows: int, first_row: int, layout: DeviceLayout, scratch: DeviceScratch) -> None:
         self.n_rows, self.first_row, self.layout, self.device, self.scratch = n_rows, first_row, layout, layout.device, scratch
