@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sapwood.device.devices import DeviceError, devices
     from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor, merge
     from sapwood.estimators.cross_validation import cv
+    from sapwood.estimators.page_folder import Pages
     from sapwood.importing import from_lightgbm, from_sklearn, from_xgboost, import_model
     from sapwood.loading import load
     from sapwood.losses import Loss
@@ -37,6 +38,7 @@ __all__ = [
     "Loss",
     "Model",
     "ModelFormatError",
+    "Pages",
     "__version__",
     "check_loss",
     "cv",
@@ -57,6 +59,7 @@ MODULES = {  # module -> its public names here
     "device.devices": ("DeviceError", "devices"),
     "estimators": ("BoostingClassifier", "BoostingRanker", "BoostingRegressor", "merge"),
     "estimators.cross_validation": ("cv",),
+    "estimators.page_folder": ("Pages",),
     "importing": ("from_lightgbm", "from_sklearn", "from_xgboost", "import_model"),
     "loading": ("load",),
     "losses": ("Loss",),

@@ -63,6 +63,12 @@ def test_gather(n):
         assert objects == [{"rank": rank} for rank in range(n)]
 
 
+def test_an_empty_array_is_not_sent():
+    results, collectives = run(3, lambda one: one.sum(np.zeros((0, 4), dtype=np.int64)))
+    assert [result.shape for result in results] == [(0, 4)] * 3
+    assert [(one.traffic.rounds, one.traffic.messages) for one in collectives] == [(0, 0)] * 3
+
+
 def test_the_argument_is_not_changed():
     values = np.arange(10)
     run(2, lambda one: one.sum(values))

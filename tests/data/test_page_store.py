@@ -125,6 +125,52 @@ def test_streams_and_arrays_in_files(expected, tmp_path, monkeypatch):
     assert regressor(pages_dir=tmp_path).fit(rare, y).to_bytes() == regressor().fit(rare, y).to_bytes()
 
 
+def onehot(n_levels, n_rows=N, clash=False):
+    """Rows with one 1 in each block of columns, which exclude each other; with `clash`, two columns of a block in one row."""
+    own = np.random.default_rng(1)
+    blocks = [np.eye(n)[own.integers(0, n, n_rows)] for n in n_levels]
+    if clash:
+        blocks[0][n_rows // 2 + 1, :2] = 1
+    return np.hstack([*blocks, own.normal(size=(n_rows, 2))])
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse", "missing"])
+@pytest.mark.parametrize("clash", [False, True])
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_bundles_and_sparse_rows_in_files(kind, clash, early_stopping, tmp_path, monkeypatch):
+    """Features that exclude each other share a column of the files, too. Bundles are chosen from a sample; rows may clash."""
+    monkeypatch.setattr("sapwood.data.bundling.EXCLUSION_ROWS", 64)
+    monkeypatch.setattr("sapwood.data.sparse.SAMPLE_ROWS", 64)
+    x, y = onehot([3, 20, 40], clash=clash), FRAME["target"]
+    y = y + x[:, 1] - 2 * x[:, 10] + x[:, 30]
+    if kind != "dense":
+        x[5, 3] = np.nan
+        x = sparse.csr_array(x)
+    monkeypatch.setattr(page_store, "PAGE_BYTES", 40_000)
+    settings = {"early_stopping": early_stopping, "sparse_absent": "missing" if kind == "missing" else "zero"}
+    in_memory = regressor(**settings).fit(x, y).to_bytes()
+    assert regressor(**settings, pages_dir=tmp_path).fit(x, y).to_bytes() == in_memory
+    layouts = [StoredPages.open((str(tmp_path),), path.name.removeprefix("sapwood-")).layout for path in tmp_path.glob("sapwood-*")]
+    assert len(layouts) == 1 + early_stopping
+    assert all(layout.columns.n_columns < 30 and not layout.columns.any_lists for layout in layouts)
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_wide_sparse_rows_with_a_memory_limit(monkeypatch):
+    """In memory, features are in row lists; in files, they have columns."""
+    own = np.random.default_rng(2)
+    x = sparse.random_array((N, 300), density=0.02, rng=own, format="csr")
+    y = np.asarray(x[:, :5].sum(axis=1)).ravel() + own.normal(size=N) / 9
+    in_memory = regressor().fit(x, y).to_bytes()
+    stored = []
+    monkeypatch.setattr(page_store.PageWriter, "_write", _counting(page_store.PageWriter._write, stored))
+    assert regressor(memory_limit="500MB").fit(x, y).to_bytes() == in_memory
+    assert not stored
+    monkeypatch.setattr("sapwood.estimators.fitting.plan_storage", lambda p, data: PageStorage((), 0, 100_000))
+    assert regressor(memory_limit="500MB").fit(x, y).to_bytes() == in_memory
+    assert stored
+
+
 def test_stored_pages_are_used_again(expected, tmp_path, monkeypatch):
     written = []
     monkeypatch.setattr(page_store.PageWriter, "_write", _counting(page_store.PageWriter._write, written))

@@ -192,7 +192,7 @@ void bind_partition(nb::module_& m) {
       .def("apply", &apply_batch, "batch"_a,
            "Split nodes and build histograms. Returns the histograms, (n_histograms, n_words) in a row, then the numbers of rows of those "
            "children whose numbers were not known beforehand.")
-      .def("apply_to", &apply_batch_to, "batch"_a, "words"_a, "The same, but add to the results of other partitions.")
+      .def("apply_to", &apply_batch_to, "batch"_a, "words"_a.noconvert(), "The same, but add to the results of other partitions.")
       .def_static(
           "sides",
           [](nb::handle_t<BinLayout> layout, int feature, int bin, bool missing_left) {
@@ -226,7 +226,7 @@ void bind_partition(nb::module_& m) {
                 leaves, leaf_of_row, leaf_size, self.rows.n_rows(), [&](int64_t leaf) { return self.rows.is_leaf(leaf); },
                 [&](const std::vector<int>& nodes, Sums* sums) { self.rows.leaf_sums(nodes, sums, leaf_of_row.data(), leaf_size); });
           },
-          "leaves"_a, "leaf_of_row"_a, "leaf_size"_a,
+          "leaves"_a, "leaf_of_row"_a.noconvert(), "leaf_size"_a,
           "(3, n_leaves): exact sums of the leaves' gradients, hessians and rows. Writes the number of its leaf for each row, sampled or "
           "not, in `leaf_size` bytes.");
 }

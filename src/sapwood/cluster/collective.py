@@ -65,8 +65,10 @@ class MessageCollective(Collective):
         return in_order[first:] + in_order[:first]
 
     def _reduce(self, values: np.ndarray, add: Callable[..., Any]) -> np.ndarray:
-        self._begin()
         total = np.array(values, order="C")
+        if total.size == 0:  # such as the histograms of leaves that cannot be split: all workers know that there is nothing to add
+            return total
+        self._begin()
         flat = total.reshape(-1)
         if self.rank < 2 * self._extra and self.rank % 2:
             self._give(self.rank - 1, FIRST_STEP, flat)

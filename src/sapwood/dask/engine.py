@@ -126,6 +126,7 @@ def _open(key: str, addresses: Sequence[str], dask_worker: Worker) -> None:
 
 async def _read_stream(comm: Comm, key: str, source: int, to: int) -> None:
     """Put the messages of another worker into the mailbox of this one. A stream that breaks ends the attempt."""
+    comm.allow_offload = False  # the size of each message would be computed, to decide whether another thread unpacks it
     while True:
         mailbox = ATTEMPTS.mailbox(key, to)
         try:
@@ -177,6 +178,7 @@ class DaskTransport(Transport):
     async def _write(self, to: int, queue: asyncio.Queue[Any]) -> None:
         try:
             comm = await connect(self._addresses[to], **self._worker.connection_args)
+            comm.allow_offload = False
             await comm.write({"op": STREAM, "key": self._key, "source": self.rank, "to": to, "reply": False})
             while (item := await queue.get()) is not None:
                 await comm.write(item)

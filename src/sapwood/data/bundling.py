@@ -45,11 +45,11 @@ class ColumnLayout:
         return cls(np.arange(n, dtype=np.int32), np.full(n, NO_DEFAULT, dtype=np.int32), binning.missing_bins)
 
     @classmethod
-    def choose(cls, table: Table, binning: Binning, execution: Execution) -> ColumnLayout:
-        """Choose the layout from a sample of the rows of a table."""
+    def choose(cls, table: Table, binning: Binning, execution: Execution, lists: bool = True) -> ColumnLayout:
+        """Choose the layout from a sample of the rows of a table. Without `lists`, features are in columns and bundles only."""
         plain = cls.plain(binning)
         if isinstance(table, SparseTable) and table.n_rows:
-            return cls._choose_sparse(table, binning, execution)
+            return cls._choose_sparse(table, binning, execution, lists)
         if table.n_rows < LOOK_ROWS or binning.n_features < 2 or not table.random_access:
             return plain
         fractions = _default_bins(_sample_bins(table, binning, LOOK_ROWS, execution))[1]
@@ -58,20 +58,22 @@ class ColumnLayout:
         default_bin, fractions = _default_bins(_sample_bins(table, binning, FRACTION_ROWS, execution))
         candidates = np.flatnonzero((fractions >= MIN_DEFAULT_FRACTION) & (binning.missing_bins <= BUNDLED_BINS))
         columns = _bundle(table, binning, candidates, default_bin, fractions, execution)
-        return cls._arrange(binning, columns, default_bin, fractions)
+        return cls._arrange(binning, columns, default_bin, fractions, lists)
 
     @classmethod
-    def _choose_sparse(cls, table: SparseTable, binning: Binning, execution: Execution) -> ColumnLayout:
+    def _choose_sparse(cls, table: SparseTable, binning: Binning, execution: Execution, lists: bool) -> ColumnLayout:
         """Choose the layout of a sparse table, whose stored entries are known."""
         default_bin, fractions = table.implicit_bins(binning.cuts, binning.begin), 1 - table.occupancy()
         candidates = np.flatnonzero((fractions >= MIN_DEFAULT_FRACTION) & (binning.missing_bins <= BUNDLED_BINS))
         order = candidates[np.argsort(fractions[candidates], kind="stable")]
         columns = table.bundle_features(order, binning.missing_bins, MAX_CODES, OPEN_COLUMNS, execution)
-        return cls._arrange(binning, columns, default_bin, fractions)
+        return cls._arrange(binning, columns, default_bin, fractions, lists)
 
     @classmethod
-    def _arrange(cls, binning: Binning, columns: list[np.ndarray], default_bin: np.ndarray, fractions: np.ndarray) -> ColumnLayout:
-        """Return the layout with these bundles. Features in no bundle get their own column or row lists."""
+    def _arrange(
+        cls, binning: Binning, columns: list[np.ndarray], default_bin: np.ndarray, fractions: np.ndarray, lists: bool
+    ) -> ColumnLayout:
+        """Return the layout with these bundles. Features in no bundle get their own column or, with `lists`, row lists."""
         shared = np.concatenate([*columns, np.empty(0, dtype=np.int64)])
         columns = columns + [np.array([f]) for f in np.setdiff1d(np.arange(binning.n_features), shared)]
         columns.sort(key=lambda features: int(features[0]))
@@ -79,7 +81,7 @@ class ColumnLayout:
         sparse = [
             fractions[features].min() >= MIN_DEFAULT_FRACTION and d <= LIST_DENSITY for features, d in zip(columns, density, strict=True)
         ]
-        if sum(sparse) < MIN_LISTED:
+        if sum(sparse) < MIN_LISTED or not lists:
             sparse = [False] * len(columns)
         column, has_default = np.full(binning.n_features, ROW_LIST, dtype=np.int32), np.zeros(binning.n_features, dtype=bool)
         for features, listed in zip(columns, sparse, strict=True):

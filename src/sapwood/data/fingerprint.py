@@ -18,6 +18,7 @@ import numpy as np
 from sapwood.data.columns import Kind
 from sapwood.data.row_range import RowRange
 from sapwood.data.sparse import SparseTable
+from sapwood.data.stored_table import StoredTable
 from sapwood.data.tables import Table
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL, Execution
@@ -45,7 +46,7 @@ class Fingerprint:
         """Compute the fingerprint. Arrays that are None are skipped."""
         schema, own = table.schema, RowRange.of(table.n_rows, execution)
         sums = execution.sum(table.hash_sums(own.first, execution))
-        suffix = " absent" * (isinstance(table, SparseTable) and table.implicit_missing)
+        suffix = " absent" * (isinstance(table, SparseTable | StoredTable) and table.implicit_missing)
         number = _kind(Kind()) + suffix
         kinds = [_kind(schema.kinds[f]) + suffix if f in schema.kinds else number for f in range(table.n_features)]
         columns = {schema.name(f): _digest(kind, int(total)) for f, (kind, total) in enumerate(zip(kinds, sums, strict=True))}

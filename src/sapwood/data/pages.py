@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ import numpy as np
 from sapwood.data.binning import Binning
 from sapwood.data.bundling import ColumnLayout, bin_rows
 from sapwood.data.layout import BinLayout
-from sapwood.data.page_store import PageReader, PageStorage, PageWriter, StoredPages
+from sapwood.data.page_store import PageError, PageReader, PageStorage, PageWriter, StoredPages
 from sapwood.data.row_range import RowRange
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import ROWS_AT_ONCE, Table
@@ -111,7 +112,7 @@ class Pages:
         page_rows : maximum number of rows of a page; None for one page
         storage : folders for the pages; None for memory
         """
-        if storage is not None and not table.is_sparse:
+        if storage is not None:
             return DiskPages.write(table, binning, execution, rows, storage)
         columns = columns or _agree(ColumnLayout.choose(table, binning, execution), table.n_rows, execution)
         layout = BinLayout(binning, columns, np.zeros(binning.n_features, dtype=np.uint8))
@@ -160,7 +161,7 @@ class Pages:
 
 
 class DiskPages(Pages):
-    """Binned rows of a partition in files. Features have a column each."""
+    """Binned rows of a partition in files. Features have a column or a bundle, and no row lists."""
 
     def __init__(self, stored: StoredPages, storage: PageStorage, writer: PageWriter | None = None) -> None:
         self.layout, self.n_rows = stored.layout, stored.n_rows
@@ -172,7 +173,6 @@ class DiskPages(Pages):
     @classmethod
     def write(cls, table: Table, binning: Binning, execution: Execution, rows: np.ndarray | None, storage: PageStorage) -> DiskPages:
         """Bin rows of a table, page by page; or take the stored pages of the same rows and bins. Called by every partition."""
-        layout = BinLayout(binning, ColumnLayout.plain(binning), np.zeros(binning.n_features, dtype=np.uint8))
         own = RowRange.of(table.n_rows, execution)
 
         def key() -> str:
@@ -181,22 +181,41 @@ class DiskPages(Pages):
         if storage.has_any and (found := storage.find(key())) is not None:
             execution.max(found.layout.missing)
             return cls(found, storage)
-        missing = np.zeros(binning.n_features, dtype=np.uint8)
+        if table.is_stored:
+            raise PageError(errno.ENOENT, "the stored pages of these rows are missing: fit with pages_dir again", storage.folders[0])
+        # Several partitions have the same layout without asking each other: some may have found their pages.
+        columns = ColumnLayout.choose(table, binning, execution, lists=False) if execution.is_local else ColumnLayout.plain(binning)
+        release_memory()  # of cut points
+        writer, missing, clashes = cls._write(table, binning, columns, rows, storage, execution)
+        while clashes.any():  # bundled features overlap in rows that were not sampled
+            del writer  # and its files
+            columns = columns.without(np.flatnonzero(clashes))
+            writer, missing, clashes = cls._write(table, binning, columns, rows, storage, execution)
+        table.release()
+        release_memory()
+        layout = BinLayout(binning, columns, execution.max(missing))
+        return cls(writer.finish(layout, key() if storage.folders else None), storage, writer)
+
+    @staticmethod
+    def _write(
+        table: Table, binning: Binning, columns: ColumnLayout, rows: np.ndarray | None, storage: PageStorage, execution: Execution
+    ) -> tuple[PageWriter, np.ndarray, np.ndarray]:
+        """Write pages. Return them, the features with missing values, and the features that overlap in a bundle."""
+        missing, clashes = np.zeros((2, binning.n_features), dtype=np.uint8)
+        layout = BinLayout(binning, columns, missing.copy())
+        if isinstance(table, SparseTable):
+            missing |= table.has_missing()  # of all rows, as in memory
         n_rows, step = table.n_rows if rows is None else len(rows), storage.page_rows(layout)
 
         def pages() -> Iterator[np.ndarray]:
             for start in range(0, max(1, n_rows), step):
                 part = slice(start, min(start + step, n_rows))
-                page, own_missing, _ = _build_plain(table, layout, part if rows is None else rows[part], execution)
+                page, own_missing, own_clashes = _build(table, layout, part if rows is None else rows[part], execution)
                 missing[:] |= own_missing
+                clashes[:] |= own_clashes
                 yield page.codes
 
-        release_memory()  # of cut points
-        writer = PageWriter(storage, pages())
-        table.release()
-        release_memory()
-        layout = BinLayout(binning, layout.columns, execution.max(missing))
-        return cls(writer.finish(layout, key() if storage.folders else None), storage, writer)
+        return PageWriter(storage, pages()), missing, clashes
 
     def take(self, rows: np.ndarray) -> DiskPages:
         def pages() -> Iterator[np.ndarray]:
@@ -248,8 +267,10 @@ def _agree(columns: ColumnLayout, n_rows: int, execution: Execution) -> ColumnLa
     return max(execution.collective.gather_objects((n_rows, columns)), key=lambda pair: pair[0])[1]
 
 
-def _build(table: Table, layout: BinLayout, rows: np.ndarray | None, execution: Execution) -> Built:
+def _build(table: Table, layout: BinLayout, rows: np.ndarray | slice | None, execution: Execution) -> Built:
     if isinstance(table, SparseTable):
+        if isinstance(rows, slice) or (rows is not None and not layout.columns.any_lists):
+            return _build_sparse(table.take(rows), layout, None, execution)
         return _build_sparse(table, layout, rows, execution)
     return (_build_plain if layout.columns.is_plain else _build_bundled)(table, layout, rows, execution)
 
@@ -265,7 +286,7 @@ def _build_plain(table: Table, layout: BinLayout, rows: np.ndarray | slice | Non
     return Page(codes), missing, clashes
 
 
-def _build_bundled(table: Table, layout: BinLayout, rows: np.ndarray | None, execution: Execution) -> Built:
+def _build_bundled(table: Table, layout: BinLayout, rows: np.ndarray | slice | None, execution: Execution) -> Built:
     """Build a page with bundles or row lists."""
     codes, missing, clashes = _empty(table, layout, rows)
     page, lists, native = kernels.PageBuffer(codes, layout.width, missing, clashes), [], layout.columns.native

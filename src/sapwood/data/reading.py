@@ -17,6 +17,7 @@ from sapwood.data.frames import array_table, column_name, frame_table, open_fram
 from sapwood.data.rows import as_dicts, dicts_table, read_row
 from sapwood.data.sparse import SparseTable, sparse_frame
 from sapwood.data.sparse_formats import check_sparse
+from sapwood.data.stored_table import StoredTable
 from sapwood.data.stream_table import InspectedStream, StreamTable, inspect_stream
 from sapwood.data.streams import Stream, open_stream
 from sapwood.data.tables import ArrayTable, Table
@@ -44,7 +45,7 @@ class Source:
     @cached_property
     def frame(self) -> nw.DataFrame | None:
         """Data frame, or the first rows of a stream, as a narwhals DataFrame; None if X is not a data frame."""
-        return None if self.rows is not None else open_frame(self.head)
+        return None if self.rows is not None or isinstance(self.X, StoredTable) else open_frame(self.head)
 
     @cached_property
     def stream(self) -> Stream | None:
@@ -105,6 +106,8 @@ def read_any(X: Any, missing_values: frozenset[Any], sparse_missing: bool, reade
     """Return X (or a Source) as a table with its own features. `missing_values` are replaced by missing. With `allow_empty`, X may have no
     rows."""
     source = Source.of(X)
+    if isinstance(source.X, StoredTable):
+        return source.X
     if source.inspected is not None:
         return StreamTable(source.inspected, missing_values, sparse_missing)
     frame, array = source.frame, source.X

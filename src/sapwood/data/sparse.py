@@ -150,6 +150,22 @@ class SparseTable(Table):
         """Return the fraction of rows with a stored entry of each feature, (n_features,)."""
         return np.bincount(self._csr.indices, minlength=self.n_features) / self.n_rows
 
+    def has_missing(self) -> np.ndarray:
+        """Return whether each feature has missing values, (n_features,) bool."""
+        missing = np.zeros(self.n_features, dtype=bool)
+        if self._csr.data.dtype.kind == "f":
+            missing[self._csr.indices[np.isnan(self._csr.data)]] = True
+        return missing | (self.occupancy() < 1) if self.implicit_missing and self.n_rows else missing
+
+    def take(self, rows: np.ndarray | slice) -> SparseTable:
+        """Return the given rows."""
+        return SparseTable(self._csr[rows], self.implicit_missing, names=self.names, bools=self._bools)
+
+    @property
+    def n_entries(self) -> int:
+        """Number of stored entries."""
+        return len(self._csr.indices)
+
     def implicit_bins(self, cuts: np.ndarray, begin: np.ndarray) -> np.ndarray:
         """Return the bin of entries that are not stored, for each feature, (n_features,) int32."""
         n_cuts = np.diff(begin)

@@ -32,6 +32,7 @@ class Table:
     n_rows: int
     n_features: int
     is_sparse = False  # see SparseTable
+    is_stored = False  # whether only bins are known, in stored pages; see StoredTable
     random_access = True  # whether rows can be read in any order; see StreamTable
 
     @property

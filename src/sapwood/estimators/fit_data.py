@@ -83,7 +83,7 @@ def read_data(parameters: CommonParameters, task: Task[Any], call: FitCall, star
     loss = task.loss(targets)
     start.check_loss(loss)
     train = task.dataset(inputs, table, y, targets, execution).without_empty(execution)
-    if train.rows is not None and table.schema.categories and previous is None:
+    if train.rows is not None and table.schema.categories and previous is None and not table.is_stored:
         train = replace(train, table=table.match(seen_levels(table, train.rows, execution)))
     schema = replace(train.table.schema, **missing_settings(parameters)) if previous is None else previous.schema
     p, resolved = resolve_parameters(parameters, shape_of(train, loss, call, parameters.scoring, execution), continues=bool(start.how))

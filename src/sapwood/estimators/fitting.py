@@ -19,6 +19,7 @@ from sapwood.estimators.fit_result import FitResult
 from sapwood.estimators.fitted_view import Prototype
 from sapwood.estimators.inputs import FitCall
 from sapwood.estimators.memory_plan import check_memory, plan_storage
+from sapwood.estimators.page_folder import check_pages, prepare_features
 from sapwood.estimators.procedures import AveragedFolds, Procedure, Replayed, Single, Trained, Trainer
 from sapwood.estimators.saving import NOT_SAVED
 from sapwood.estimators.scorers import Scoring
@@ -46,6 +47,7 @@ def fit(
     limits: list[TimeLimit] = []
     execution = choose_device(parameters, execution)
     check_streams(parameters, call)
+    check_pages(call, parameters.pages_dir, parameters.init)
     check_memory(parameters, call)
     call = call.with_values()
     data, options = read_data(parameters, task, call, start, prototype.name, execution), call.options
@@ -58,7 +60,8 @@ def fit(
         return data.train.fingerprint(execution=execution)  # late: the passes over a stream that come first hash it
 
     same_rows = start.data is None or start.data == fingerprint().digest
-    encoded = plan.encoding.fit(data.train, data.loss, data.seed, start, execution, same_rows=same_rows)
+    storage = plan_storage(p, data)
+    encoded, build = prepare_features(plan, data, call, start, storage, execution, same_rows)
 
     def result(model: Model) -> FitResult:
         return FitResult(model, data.targets, data.init, plan.columns.describe(), data.stop_set is not None, resolved=data.resolved)
@@ -90,8 +93,6 @@ def fit(
         return checkpoint.of_run(run).open(signature)
 
     procedure = make_procedure(p)
-    storage = plan_storage(p, data)
-    build = plan.binning.builder(data.train, encoded, data.seed, execution, start.model, storage)
     trainer = Trainer(data, plan, start, encoded, build, storage is not None, measures, callbacks, open_checkpoint, execution)
     trained = procedure.run(trainer)
     if timed_out := execution.any(any(limit.reached for limit in limits)):

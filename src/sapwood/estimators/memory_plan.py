@@ -10,10 +10,12 @@ from typing import Any
 from sapwood.data import page_store
 from sapwood.data.page_store import PageStorage
 from sapwood.data.selection import count_rows
+from sapwood.data.sparse import SparseTable
 from sapwood.data.streams import is_read_once, is_stream
 from sapwood.data.streams.base import BATCH_BYTES
 from sapwood.estimators.fit_data import AUTO_EARLY_STOPPING_ROWS, FitData
 from sapwood.estimators.inputs import FitCall, FitInput
+from sapwood.estimators.page_folder import Pages
 from sapwood.params.plan import LEAF_BATCH
 from sapwood.params.signatures import CommonParameters, ResolvedParameters
 from sapwood.runtime.memory import memory_limit as memory_of_machine
@@ -26,6 +28,7 @@ MIN_PAGE_BYTES, PAGES_AT_ONCE = 1 << 20, 4  # pages in memory: in use, used befo
 HISTOGRAM_BYTES = 1 << 28  # at most, of cached histograms
 DEFAULT_LEAVES = 64  # if the number of leaves is not limited
 CELL_BYTES, CODES = 16, 256  # of a histogram; of a column
+ENTRY_BYTES = 24  # of each entry of a sparse table whose bins are in memory: row lists, by row and by bin, and while they are made
 # Bytes of a row that stay in memory, wherever the bins are. Temporary arrays are included.
 TARGET_BYTES = 24  # targets as given, and as numbers
 GROWTH_BYTES = 17  # row lists, a copy of the gradients, and the leaf
@@ -109,7 +112,8 @@ def _known_shape(inputs: FitInput) -> tuple[int, int] | None:
 
 def plan_storage(p: ResolvedParameters, data: FitData) -> PageStorage | None:
     """Return where binned rows are stored; None for memory. Raise a ValueError if `memory_limit` is too small."""
-    folders = _folders(p.pages_dir)
+    table = data.train.table
+    folders = table.folders if isinstance(table, Pages) else _folders(p.pages_dir)
     if p.memory_limit is None:
         return PageStorage(folders, compression=p.pages_compression) if folders else None
     limit, train = parse_limit(p.memory_limit), data.train
@@ -122,14 +126,17 @@ def plan_storage(p: ResolvedParameters, data: FitData) -> PageStorage | None:
         train.weight is not None,
         train.offset is not None,
         train.queries is not None,
-        streams=not train.table.random_access,
+        streams=not (train.table.random_access or train.table.is_stored),
         evaluated=sum(own.n_rows for own in data.eval_sets.values() if own.table is not train.table),
     )
     own.check(limit, p.memory_limit)
     train.table.limit_memory(folders[0] if folders else None)
     left = limit - own.n_rows * own.row_bytes - own.fixed_bytes
     wanted = own.histogram_bytes - own.min_histogram_bytes
-    if not folders and own.n_rows * own.bin_bytes + wanted <= left:
+    bin_bytes = own.n_rows * own.bin_bytes
+    if isinstance(train.table, SparseTable):
+        bin_bytes = min(bin_bytes, ENTRY_BYTES * train.table.n_entries + GROWTH_BYTES * own.n_rows)
+    if not folders and bin_bytes + wanted <= left:
         return None
     more = max(0, min(wanted, left // 4))
     left -= more

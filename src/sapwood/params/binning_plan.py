@@ -68,12 +68,14 @@ class BinningPlan:
         execution: Execution,
         previous: Model | None,
         storage: PageStorage | None = None,
+        known: Binning | None = None,
     ) -> Callable[[Table, np.ndarray | None], Pages | SortedRows]:
-        """Return a function (table, rows) -> binned or sorted rows. `storage` is where binned rows are stored; None for memory."""
+        """Return a function (table, rows) -> binned or sorted rows. `storage` is where binned rows are stored; None for memory.
+        `known` are the cut points of stored pages."""
         if (proposal := self.proposal) is not None:
             _check_local(execution, "tree_method='exact' and 'approx'")
             return lambda table, rows: SortedRows(table, execution, rows, proposal=proposal, n_quantiles=self.n_quantiles)
-        binning = previous.binning if previous else self._fit(data, encoded, seed, execution)
+        binning = previous.binning if previous else known or self._fit(data, encoded, seed, execution)
         if np.diff(binning.begin).max(initial=0) > MAX_CUTS:
             _check_sorted(self.needs_histograms, "max_bins above 255")
             _check_local(execution, "max_bins above 255")

@@ -489,8 +489,9 @@ class RegressorSignatures(CommonParameters):
             fraction of the memory of the machine. Binned rows that do not fit are stored in files. A limit that is too small is an error,
             with an estimate, before the rows are read. None: no limit. The model does not depend on it.
         pages_dir : str, path, list of str or None, default=None
-            Folder, or list of folders on different disks, for binned rows. Later fits of the same rows with the same bins use them again.
-            None: memory, or a temporary folder if `memory_limit` requires it. The model does not depend on it.
+            Folder, or list of folders on different disks, for binned rows. Later fits of the same rows with the same bins use them again;
+            `sapwood.Pages.open` opens them as X. None: memory, or a temporary folder if `memory_limit` requires it. The model does not
+            depend on it.
         pages_compression : 'zstd' or None, default=None
             Compression of binned rows in files: slower, for disks that are slow or small. Needs pyarrow.
         n_jobs : int or None, default=None
@@ -1143,8 +1144,9 @@ class ClassifierSignatures(CommonParameters):
             fraction of the memory of the machine. Binned rows that do not fit are stored in files. A limit that is too small is an error,
             with an estimate, before the rows are read. None: no limit. The model does not depend on it.
         pages_dir : str, path, list of str or None, default=None
-            Folder, or list of folders on different disks, for binned rows. Later fits of the same rows with the same bins use them again.
-            None: memory, or a temporary folder if `memory_limit` requires it. The model does not depend on it.
+            Folder, or list of folders on different disks, for binned rows. Later fits of the same rows with the same bins use them again;
+            `sapwood.Pages.open` opens them as X. None: memory, or a temporary folder if `memory_limit` requires it. The model does not
+            depend on it.
         pages_compression : 'zstd' or None, default=None
             Compression of binned rows in files: slower, for disks that are slow or small. Needs pyarrow.
         n_jobs : int or None, default=None
@@ -1785,8 +1787,9 @@ class RankerSignatures(CommonParameters):
             fraction of the memory of the machine. Binned rows that do not fit are stored in files. A limit that is too small is an error,
             with an estimate, before the rows are read. None: no limit. The model does not depend on it.
         pages_dir : str, path, list of str or None, default=None
-            Folder, or list of folders on different disks, for binned rows. Later fits of the same rows with the same bins use them again.
-            None: memory, or a temporary folder if `memory_limit` requires it. The model does not depend on it.
+            Folder, or list of folders on different disks, for binned rows. Later fits of the same rows with the same bins use them again;
+            `sapwood.Pages.open` opens them as X. None: memory, or a temporary folder if `memory_limit` requires it. The model does not
+            depend on it.
         pages_compression : 'zstd' or None, default=None
             Compression of binned rows in files: slower, for disks that are slow or small. Needs pyarrow.
         n_jobs : int or None, default=None
