@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import time
-from pathlib import Path
+from contextlib import suppress
 
 from sapwood.callbacks import Callback
 
@@ -17,16 +18,18 @@ class KillWorker(Callback):
         self.path, self.after, self.which, self.delay = str(path), after, which, delay
 
     def after_round(self, state) -> bool:
-        if state.n_rounds == self.after:
-            try:
-                order = sum(1 for i in range(100) if Path(f"{self.path}.{i}").exists())
-                os.close(os.open(f"{self.path}.{order}", os.O_CREAT | os.O_EXCL))
-            except FileExistsError:
-                return False
-            if order == self.which:
-                time.sleep(self.delay)
-                os.kill(os.getpid(), signal.SIGKILL)
+        if state.n_rounds == self.after and self._order() == self.which:
+            time.sleep(self.delay)
+            os.kill(os.getpid(), signal.SIGKILL)
         return False
+
+    def _order(self) -> int:
+        """How many workers were here before this one."""
+        for order in itertools.count():
+            with suppress(FileExistsError):  # another worker may be as fast
+                os.close(os.open(f"{self.path}.{order}", os.O_CREAT | os.O_EXCL))
+                return order
+        raise AssertionError
 
 
 class SlowWorker(Callback):

@@ -23,10 +23,11 @@ CLASSES = {"BoostingClassifier": DaskBoostingClassifier, "BoostingRegressor": Da
 
 
 @pytest.fixture
-def workers(monkeypatch):
+def workers(client, monkeypatch):
     """Limit a fit to some of the workers of the cluster."""
 
     def limit(n):
+        client.wait_for_workers(n)
         everyone = DaskEngine.workers
         monkeypatch.setattr(DaskEngine, "workers", lambda engine: sorted(everyone(engine))[:n])
 
@@ -161,6 +162,8 @@ def test_callbacks_run_in_workers_and_come_back(client):
         ({"init": BoostingRegressor()}, {}, "cannot be combined with several partitions of the rows: fit it first"),
         ({"boosting": "ordered"}, {"checkpoint": "file"}, "checkpoint cannot be combined with boosting='ordered'"),
         ({"validation_folds": 3}, {"checkpoint": "file"}, "checkpoint cannot be combined with validation_folds"),
+        ({"preset": "auto"}, {"checkpoint": "file"}, "checkpoint cannot be combined with preset='auto' on a cluster.*: set max_iter, or"),
+        ({"preset": "best"}, {"checkpoint": "file"}, "checkpoint cannot be combined with preset='best' on a cluster.*: set max_iter, or"),
         ({}, {"X_val": []}, "y_val was not provided"),
         ({"learning_rate": -1}, {}, "'learning_rate' parameter"),
     ],

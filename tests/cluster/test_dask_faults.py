@@ -37,11 +37,10 @@ def quick(monkeypatch):
 def mortal(client):
     """A client whose workers may be killed. A nanny replaces them."""
     client.wait_for_workers(4)
-    yield client
-    client.wait_for_workers(4)
+    return client
 
 
-def test_a_killed_worker(mortal, tmp_path):
+def test_a_killed_worker(mortal, quick, tmp_path):
     """Training goes on from the last finished round."""
     kill = KillWorker(tmp_path / "killed", after=5)
     fitted = DaskBoostingRegressor(client=mortal, **PARAMETERS).fit(delayed(X), delayed(NOISY), callbacks=[kill])
@@ -85,6 +84,28 @@ def test_an_error_in_one_worker_ends_the_fit(client):
     assert DaskBoostingRegressor(client=client, **PARAMETERS).fit(delayed(X), delayed(NOISY)).n_iter_ == 8
 
 
+def test_ctrl_c(client):
+    """The workers stop, keep nothing, and can be used again; the estimator is not changed."""
+    estimator = DaskBoostingRegressor(client=client, **PARAMETERS | {"max_iter": 1_000})
+    interrupt = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    interrupt.start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        estimator.fit(delayed(X), delayed(NOISY), callbacks=[SlowWorker(0.1)])
+    assert time.monotonic() - began < 30
+    assert not hasattr(estimator, "model_")
+    assert set(client.run(n_attempts).values()) == {0}
+    fitted = DaskBoostingRegressor(client=client, **PARAMETERS).fit(delayed(X), delayed(NOISY))
+    assert fitted.to_bytes() == BoostingRegressor(**PARAMETERS).fit(X, NOISY).to_bytes()
+
+
+def n_attempts():
+    """Number of fits that this worker remembers."""
+    from sapwood.cluster.worker import ATTEMPTS
+
+    return len(ATTEMPTS._mailboxes) + len(ATTEMPTS._progress)
+
+
 class Fail(SlowWorker):
     def __init__(self):
         super().__init__(0)
@@ -94,7 +115,7 @@ class Fail(SlowWorker):
 
 
 def test_no_worker_left(quick):
-    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", memory_limit=0) as cluster, Client(cluster) as client:
+    with LocalCluster(n_workers=1, processes=False, dashboard_address=":0", memory_limit=0) as cluster, Client(cluster) as client:
         cluster.scale(0)
         while client.nthreads():
             time.sleep(0.05)
@@ -104,7 +125,7 @@ def test_no_worker_left(quick):
         assert time.monotonic() - began < 30
 
 
-def test_changed_rows_are_detected(mortal, tmp_path):
+def test_changed_rows_are_detected(mortal, quick, tmp_path):
     """A worker that replaces another one reads rows again. If they differ, there is no model that is a mixture of both."""
     rows = [dask.delayed(random_rows)(i) for i in range(4)]
     kill = KillWorker(tmp_path / "killed", after=3)

@@ -60,9 +60,9 @@ def test_datasets(tmp_path):
         names.append(str(tmp_path / f"{i}.parquet"))
     dataset = ray.data.from_pandas(cut(frame, "even"))
     whole = BoostingRegressor(**SMALL).fit(FRAME[list("abcdef")], NOISY)
-    fitted = RayBoostingRegressor(**SMALL).fit(dataset, "target")
+    fitted = RayBoostingRegressor(n_workers=2, **SMALL).fit(dataset, "target")
     assert fitted.to_bytes() == whole.to_bytes()
-    assert RayBoostingRegressor(**SMALL).fit(names, "target").to_bytes() == whole.to_bytes()
+    assert RayBoostingRegressor(n_workers=2, **SMALL).fit(names, "target").to_bytes() == whole.to_bytes()
     predicted = fitted.predict(dataset)
     assert isinstance(predicted, ray.data.Dataset)
     np.testing.assert_array_equal(np.sort(predicted.to_pandas()["predictions"]), np.sort(whole.predict(FRAME[list("abcdef")])))
@@ -75,7 +75,7 @@ def test_a_killed_worker(tmp_path):
     """Training goes on from the last finished round, with an actor that replaces the lost one."""
     parameters = {**SMALL, "max_iter": 8}
     kill = KillWorker(tmp_path / "killed", after=5)
-    fitted = RayBoostingRegressor(**parameters).fit(put(X, "even"), put(NOISY, "even"), callbacks=[kill])
+    fitted = RayBoostingRegressor(n_workers=2, **parameters).fit(put(X, "even"), put(NOISY, "even"), callbacks=[kill])
     assert fitted.to_bytes() == BoostingRegressor(**parameters).fit(X, NOISY).to_bytes()
     assert fitted.communication_["restarts"] == 1
     assert fitted.communication_["trees"] == 4
@@ -140,10 +140,12 @@ def test_errors(monkeypatch):
         RayBoostingRegressor(n_workers=99).fit(put(X, "even"), put(NOISY, "even"))
     with pytest.raises(ValueError, match="n_workers must be at least 1; got 0"):
         RayBoostingRegressor(n_workers=0).fit(put(X, "even"), put(NOISY, "even"))
+    with pytest.raises(ValueError, match=r"checkpoint cannot be combined with preset='auto' on a cluster.*: set max_iter, or"):
+        RayBoostingRegressor(preset="auto").fit(put(X, "even"), put(NOISY, "even"), checkpoint="file")
     with pytest.raises(ValueError, match="tree_method='exact' cannot be combined"):
         RayBoostingRegressor(tree_method="exact").fit(put(X, "even"), put(NOISY, "even"))
     with pytest.raises(ValueError, match="requires strictly positive y"):
-        RayBoostingRegressor(loss="gamma").fit(put(X, "even"), put(NOISY, "even"))
+        RayBoostingRegressor(loss="gamma", n_workers=1).fit(put(X, "even"), put(NOISY, "even"))
     assert clone(RayBoostingRegressor(n_workers=3)).get_params()["n_workers"] == 3
     monkeypatch.setattr(driver, "NO_WORKER_SECONDS", 0.5)
     monkeypatch.setattr("sapwood.ray.engine.RayEngine.workers", Once())

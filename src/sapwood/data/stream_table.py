@@ -66,13 +66,13 @@ def inspect_stream(stream: Stream, values: Sequence[str] = ()) -> InspectedStrea
         n_rows = 0
         for batch in stream.batches(wanted or (None if names is None else names[:1])):
             table = batch_table(batch)
-            frame = open_frame(batch) if values else None
+            frame, schema = open_frame(batch) if values else None, table.schema
             for name in values:
                 assert frame is not None
                 parts[name].append(_shared(frame[name].to_numpy(), texts))
             for i, kind in enumerate(kinds):
                 label = str(unknown[i]) if names is None else repr(names[unknown[i]])
-                kind.add(_column_of(table, unknown[i] if names is None else len(values) + i), label)
+                kind.add(_column_of(table, schema, unknown[i] if names is None else len(values) + i), label)
             n_rows += table.n_rows
     if n_rows == 0:
         raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required: the stream has no rows")
@@ -157,10 +157,11 @@ def batch_table(batch: Any, sparse_missing: bool = False) -> Table:
     return array_table(np.asarray(batch)) if frame is None else frame_table(frame)
 
 
-def _column_of(table: Table, feature: int) -> Column:
+def _column_of(table: Table, schema: Schema, feature: int) -> Column:
+    """Return a column of a batch. `schema` is that of the batch."""
     if isinstance(table, FrameTable):
         return table.columns[feature]
-    return Column(table.schema.kind(feature), table.read(slice(0, table.n_rows), feature, feature + 1)[:, 0])
+    return Column(schema.kind(feature), table.read(slice(0, table.n_rows), feature, feature + 1)[:, 0])
 
 
 class SampleFile:
@@ -264,17 +265,18 @@ class StreamTable(Table):
 
     def _batches(self) -> Iterator[tuple[int, FrameTable]]:
         """Yield the first row and the features of each batch, in one pass. Categories have no values: see `codes`."""
-        names, start = self.inspected.names, 0
+        names, schema, start = self.inspected.names, self.schema, 0
         wanted = [f for f in range(self.n_features) if f not in self.codes]
         hashes = self._code_hashes()
         if not wanted:
             return self._check(hashes)
         for batch in self.stream.batches(None if names is None else [names[f] for f in wanted]):
             table = batch_table(batch, self.sparse_missing)
+            of_batch = table.schema
             columns = [Column(NUMBER, np.empty(table.n_rows, dtype=np.uint8))] * self.n_features
             for i, f in enumerate(wanted):
-                own = _column_of(table, f if names is None else i)
-                columns[f] = (own.without(self.missing_values) if self.missing_values else own).match(self.kinds[f], self.schema.name(f))
+                own = _column_of(table, of_batch, f if names is None else i)
+                columns[f] = (own.without(self.missing_values) if self.missing_values else own).match(self.kinds[f], schema.name(f))
             frame = FrameTable(columns)
             if start + frame.n_rows > self.n_rows:
                 raise ValueError(f"X had {self.n_rows} rows when it was first read, now it has more: {CHANGED}")
