@@ -162,8 +162,16 @@ def test_callbacks_run_in_workers_and_come_back(client):
         ({"init": BoostingRegressor()}, {}, "cannot be combined with several partitions of the rows: fit it first"),
         ({"boosting": "ordered"}, {"checkpoint": "file"}, "checkpoint cannot be combined with boosting='ordered'"),
         ({"validation_folds": 3}, {"checkpoint": "file"}, "checkpoint cannot be combined with validation_folds"),
-        ({"preset": "auto"}, {"checkpoint": "file"}, "checkpoint cannot be combined with preset='auto' on a cluster.*: set max_iter, or"),
-        ({"preset": "best"}, {"checkpoint": "file"}, "checkpoint cannot be combined with preset='best' on a cluster.*: set max_iter, or"),
+        (
+            {"preset": "auto"},
+            {"checkpoint": "file"},
+            "checkpoint cannot be combined with preset='auto' on a cluster.*: set validation_folds=None and",
+        ),
+        (
+            {"preset": "best"},
+            {"checkpoint": "file"},
+            "checkpoint cannot be combined with preset='best' on a cluster.*: set validation_folds=None and",
+        ),
         ({}, {"X_val": []}, "y_val was not provided"),
         ({"learning_rate": -1}, {}, "'learning_rate' parameter"),
     ],

@@ -68,6 +68,17 @@ def test_a_driver_that_ends(client, tmp_path):
         DaskBoostingRegressor(client=client, learning_rate=0.7, **PARAMETERS).fit(delayed(X), delayed(NOISY), checkpoint=path)
 
 
+def test_a_checkpoint_with_a_preset(client, tmp_path):
+    """A preset that trains one model works with a checkpoint."""
+    single = {"preset": "auto", "validation_folds": None, "refit_all": False, "n_iter_no_change": 2, "learning_rate": 0.8}
+    rows, path = (delayed(X), delayed(NOISY)), tmp_path / "fit.checkpoint"
+    fitted = DaskBoostingRegressor(client=client, **single).fit(*rows, checkpoint=path)
+    assert fitted.to_bytes() == BoostingRegressor(**single).fit(X, NOISY).to_bytes()
+    again = DaskBoostingRegressor(client=client, **single).fit(*rows, checkpoint=path)
+    assert again.to_bytes() == fitted.to_bytes()
+    assert again.communication_["trees"] == 0
+
+
 def test_a_slow_worker_slows_and_nothing_more(client, monkeypatch):
     monkeypatch.setattr("sapwood.cluster.mailbox.PATIENCE", 0.1)
     slow = {**PARAMETERS, "max_iter": 3}

@@ -140,7 +140,7 @@ def test_errors(monkeypatch):
         RayBoostingRegressor(n_workers=99).fit(put(X, "even"), put(NOISY, "even"))
     with pytest.raises(ValueError, match="n_workers must be at least 1; got 0"):
         RayBoostingRegressor(n_workers=0).fit(put(X, "even"), put(NOISY, "even"))
-    with pytest.raises(ValueError, match=r"checkpoint cannot be combined with preset='auto' on a cluster.*: set max_iter, or"):
+    with pytest.raises(ValueError, match=r"checkpoint cannot be combined with preset='auto' on a cluster.*: set validation_folds=None and"):
         RayBoostingRegressor(preset="auto").fit(put(X, "even"), put(NOISY, "even"), checkpoint="file")
     with pytest.raises(ValueError, match="tree_method='exact' cannot be combined"):
         RayBoostingRegressor(tree_method="exact").fit(put(X, "even"), put(NOISY, "even"))

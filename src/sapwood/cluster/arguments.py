@@ -12,6 +12,7 @@ from sapwood.cluster.rows import ROW_ARGUMENTS, is_column_name
 from sapwood.estimators.inputs import FitCall, FitInput
 from sapwood.estimators.partition import check_partition_support
 from sapwood.estimators.saving import read_path
+from sapwood.params.presets import is_classic
 from sapwood.params.signatures import FitArguments
 from sapwood.training.checkpoint import Checkpoint
 
@@ -66,15 +67,22 @@ def check_supported(estimator: Any, arguments: FitArguments) -> None:
         raise ValueError("checkpoint cannot be combined with boosting='ordered' on a cluster: its state has values for each row")
     if arguments.checkpoint is not None and (estimator.validation_folds not in (None, "auto") or estimator.refit_all is True):
         raise ValueError("checkpoint cannot be combined with validation_folds or refit_all on a cluster: leave one of them out")
-    if arguments.checkpoint is not None and estimator.preset in ("auto", "best") and estimator.max_iter == "auto":
+    if arguments.checkpoint is not None and _may_train_several(estimator, arguments):
         raise ValueError(
-            f"checkpoint cannot be combined with preset={estimator.preset!r} on a cluster, which may train several models: set max_iter, "
-            "or leave the checkpoint out"
+            f"checkpoint cannot be combined with preset={estimator.preset!r} on a cluster, which may train several models: set "
+            "validation_folds=None and refit_all=False, pass X_val, or leave the checkpoint out"
         )
     for name, value in vars(arguments).items():
         if name in ("group", "group_val") and value is not None:
             qid = name.replace("group", "qid")
             raise ValueError(f"{name} does not work on a cluster, where a query may begin in one partition and end in another: use {qid}")
+
+
+def _may_train_several(estimator: Any, arguments: FitArguments) -> bool:
+    """Whether the preset may choose folds or a second training on all rows, which depends on rows that are not loaded yet."""
+    chooses = estimator.preset in ("auto", "best") and not is_classic(estimator, continues=False)
+    chosen = "auto" in (estimator.validation_folds, estimator.refit_all)
+    return chooses and chosen and arguments.X_val is None and not arguments.eval_sets and not arguments.callbacks
 
 
 def _row_arguments(inputs: FitInput, groups: Any) -> dict[str, Any]:
