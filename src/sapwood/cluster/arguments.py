@@ -12,7 +12,6 @@ from sapwood.cluster.rows import ROW_ARGUMENTS, is_column_name
 from sapwood.estimators.inputs import FitCall, FitInput
 from sapwood.estimators.partition import check_partition_support
 from sapwood.estimators.saving import read_path
-from sapwood.params.presets import is_classic
 from sapwood.params.signatures import FitArguments
 from sapwood.training.checkpoint import Checkpoint
 
@@ -80,7 +79,7 @@ def check_supported(estimator: Any, arguments: FitArguments) -> None:
 
 def _may_train_several(estimator: Any, arguments: FitArguments) -> bool:
     """Whether the preset may choose folds or a second training on all rows, which depends on rows that are not loaded yet."""
-    chooses = estimator.preset in ("auto", "best") and not is_classic(estimator, continues=False)
+    chooses = estimator.preset in ("auto", "best") and estimator.max_iter == "auto" and estimator.early_stopping is not False
     chosen = "auto" in (estimator.validation_folds, estimator.refit_all)
     return chooses and chosen and arguments.X_val is None and not arguments.eval_sets and not arguments.callbacks
 

@@ -287,15 +287,18 @@ def prepare_features(
 def _recording(
     build: Build, plan: FitPlan, data: FitData, call: FitCall, encoded: FittedEncoding, folder: str, execution: Execution
 ) -> Build:
-    """Return a function that bins rows, and writes a record after it has stored the pages of the training rows."""
+    """Return a function that bins rows, and writes a record after it has stored the first pages of the training table."""
+    written = False
 
     def build_and_record(table: Table, rows: np.ndarray | None) -> BinnedPages | SortedRows:
+        nonlocal written
         pages = build(table, rows)
-        if table is encoded.features and rows is data.train.rows and isinstance(pages, BinnedPages):
+        if table is encoded.features and not written and isinstance(pages, BinnedPages):
             own = data.train.table
             stored = StoredTable(own.n_rows, own.schema, own.hash_sums(0, execution), getattr(own, "implicit_missing", False))
             record = PageRecord(stored, encoded.encoding, pages.binning, table.digest(0, execution), page_settings(plan, data))
             record.write(folder, _arguments(call))
+            written = True
         return pages
 
     return build_and_record
