@@ -120,7 +120,7 @@ def test_ray_tune(tmp_path):
 def test_ray_train(tmp_path):
     """A worker of Ray Train may fit on the cluster."""
     from ray.train import RunConfig, ScalingConfig
-    from ray.train.data_parallel_trainer import DataParallelTrainer
+    from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer  # that of the same version as RunConfig
 
     pieces = put(X, "even"), put(NOISY, "even")
     out = str(tmp_path / "model.sapwood")
