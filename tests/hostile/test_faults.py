@@ -50,9 +50,9 @@ def test_out_of_memory_is_an_error_and_the_process_lives(method, n_jobs, spare):
 def test_memory_of_a_fit_is_a_part_of_the_table(early_stopping, most):
     """A fit on 20 columns of float64, 160 bytes a row, needs less than half of their memory, less than two thirds with rows held out.
 
-    Bytes a row: bins by row 32 (20, padded), bins by column 20, raw prediction 8, row numbers by node 8, gradient 4, leaf 1: 73, and what the
-    allocator keeps of the sample that the cut points come from. With rows held out also: their numbers 8, y of the others 7, a score of each
-    training row 7.
+    Bytes a row: bins by row 32 (20, padded), bins by column 20, raw prediction 8, row numbers by node 8, gradient 4, leaf 1: 73, and what
+    the allocator keeps of the sample that the cut points come from. With rows held out also: their numbers 8, y of the others 7, a score
+    of each training row 7.
     """
     code = f"""
 import numpy as np
