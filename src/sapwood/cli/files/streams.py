@@ -21,6 +21,13 @@ class Files(Stream):
     The types of CSV files are found in a first pass.
     """
 
+    names: tuple[str, ...]
+    n_columns: int
+    paths: list[str]
+    formats: list[str]
+    reading: Reading
+    types: dict[str, pa.DataType]
+
     def __init__(self, paths: Sequence[str], reading: Reading) -> None:
         formats = [reading.format_of(path) for path in paths]
         csv_files = [path for path, format_ in zip(paths, formats, strict=True) if format_ == "csv"]
@@ -58,6 +65,12 @@ class StoredRows(Stream):
     rows : (number of rows of the stream,) bool: which rows
     """
 
+    names: tuple[str, ...]
+    n_columns: int
+    n_rows: int
+    stream: Stream
+    rows: np.ndarray
+
     def __init__(self, stream: Stream, names: Sequence[str], rows: np.ndarray) -> None:
         self.stream, self.names, self.rows = stream, tuple(names), rows
         self.n_columns, self.n_rows = len(self.names), int(np.count_nonzero(rows))
@@ -68,7 +81,7 @@ class StoredRows(Stream):
 
     def batches(self, names: Sequence[str] | None) -> Iterator[pa.Table]:
         start = 0
-        for table in self.stream.batches(list(self.names or ()) if names is None else list(names)):
+        for table in self.stream.batches(list(self.names) if names is None else list(names)):
             own = self.rows[start : start + table.num_rows]
             start += table.num_rows
             if own.any():
@@ -78,13 +91,13 @@ class StoredRows(Stream):
         return self.n_rows
 
     def empty(self) -> Any:
-        return self.stream.empty().select(list(self.names or ()))  # type: ignore[union-attr]
+        return self.stream.empty().select(list(self.names))  # type: ignore[union-attr]
 
     def take(self, positions: np.ndarray) -> StoredRows:
         """Return the stream of the rows at these positions, in the order of the stream."""
         rows = np.zeros(len(self.rows), dtype=bool)
         rows[np.flatnonzero(self.rows)[positions]] = True
-        return StoredRows(self.stream, self.names or (), rows)
+        return StoredRows(self.stream, self.names, rows)
 
     def head(self, n_rows: int) -> pa.Table:
         """Return the first rows."""
