@@ -36,8 +36,8 @@ PYTHON = {
     "sapwood.estimators.saving": ["tests/estimators/test_values.py", "tests/model/test_costs.py", "tests/estimators/test_saving.py"],
     "sapwood.uncertainty.saving": ["tests/uncertainty/test_saving.py"],
     "sapwood.importing.base": ["tests/importing/test_damaged.py"],
-    "sapwood.importing.lightgbm": ["tests/importing/test_damaged.py"],
-    "sapwood.importing.xgboost": ["tests/importing/test_damaged.py"],
+    "sapwood.importing.lightgbm": ["tests/importing/test_damaged.py", "tests/importing/test_importing.py"],
+    "sapwood.importing.xgboost": ["tests/importing/test_damaged.py", "tests/importing/test_importing.py"],
     "sapwood.importing.builder": ["tests/importing/test_damaged.py", "tests/importing/test_builder.py"],
 }
 OPERATORS = re.compile(
