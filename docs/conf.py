@@ -72,6 +72,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e9,
     "show_signature": False,
     "abort_on_example_error": True,
+    "write_computation_times": False,  # these pages load scripts from other hosts
     "matplotlib_animations": False,
 }
 warnings.filterwarnings("ignore", message="Matplotlib is currently using agg")
