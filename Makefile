@@ -13,7 +13,7 @@ SANITIZER_tsan := thread
 TSAN_TESTS := tests/kernels tests/estimators/test_concurrency.py
 ASAN_TESTS := tests/kernels tests/trees tests/losses tests/model tests/data tests/encoding
 
-.PHONY: help browser page demo test lint types stubs unit bench quality fuzz fuzzer hostile device load cluster mutants kill asan tsan format clean edges docs clients FORCE
+.PHONY: help browser page wheel demo test lint types stubs unit bench quality fuzz fuzzer hostile device load cluster mutants kill asan tsan format clean edges docs clients FORCE
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -80,6 +80,10 @@ load: .venv/dev  ## the command line on a CSV of 1 GB, and its server under load
 mutants: .venv/mutants build/mutants/installed  ## remove guards of readers and bindings one by one: tests must fail (ARGS="--guards 20" for a sample)
 	@$(BIN)/python tools/mutants.py python $(ARGS)
 	@build/mutants/bin/python tools/mutants.py kernels $(ARGS)
+
+wheel: .venv/installed  ## a wheel for this platform in dist/, installed and tried in a fresh environment
+	@rm -rf dist && $(BIN)/python -m pip wheel --quiet --disable-pip-version-check . --no-deps --no-build-isolation -w dist
+	@$(BIN)/python tools/try_wheel.py dist/sapwood-*.whl
 
 kill: .venv/dev  ## kill -9 at 200 random moments while a file is saved, and at 20 of a training that goes on each time
 	@SAPWOOD_KILLS=200 $(BIN)/python -m pytest tests/model/test_kill.py tests/training/test_checkpoint.py -k kill

@@ -28,11 +28,9 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
-    "sphinxcontrib.mermaid",
 ]
 exclude_patterns = ["generated/migration-*.md"]
 myst_enable_extensions = ["colon_fence", "deflist"]
-myst_fence_as_directive = ["mermaid"]
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache", "ref.python"]  # words of types that are names of attributes
 default_role = "code"  # docstrings have names in single backticks
@@ -74,6 +72,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e9,
     "show_signature": False,
     "abort_on_example_error": True,
+    "write_computation_times": False,  # these pages load scripts from other hosts
     "matplotlib_animations": False,
 }
 warnings.filterwarnings("ignore", message="Matplotlib is currently using agg")

@@ -8,13 +8,14 @@ from typing import Any
 SECTIONS = ("Parameters", "Attributes", "Returns", "Raises", "Warns", "Other Parameters")
 ENTRY = re.compile(r"^(?P<names>[*\w][\w., *]*) : (?P<text>.+)$")
 REFERENCE = re.compile(r":ref:`([^`<]+?)\s*<[^`]+>`")
+MATH = re.compile(r":math:`([^`]+)`")  # formulas would load MathJax from another host
 SPECIAL = re.compile(r"(``[^`]*``|`[^`]*`)|(?<!\w)(\w+)_(?=\W|$)|\|([\w ]+)\|")  # code, names such as classes_, absolute values
 PATTERN = re.compile(r'"[^"`]*\*[^"`]*"')  # such as "folder/*.csv", which is no emphasis
 
 
 def prepare(app: Any, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Move the text of an entry such as `path : file to read` below the name: after the colon, napoleon expects a type."""
-    text = [PATTERN.sub(lambda found: f"``{found[0]}``", REFERENCE.sub(r"\1", line)) for line in lines]
+    text = [PATTERN.sub(lambda found: f"``{found[0]}``", REFERENCE.sub(r"\1", MATH.sub(r"``\1``", line))) for line in lines]
     out, in_section = [], False
     for i, line in enumerate(text):
         if i + 1 < len(text) and text[i + 1].strip() and set(text[i + 1].strip()) == {"-"}:

@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 SECONDS = 900  # for the tests of a mutant
 # module: tests that must notice
 PYTHON = {
-    "sapwood.data.container": ["tests/model/test_file.py", "tests/estimators/test_saving.py"],
+    "sapwood.data.container": ["tests/data/test_container.py", "tests/model/test_file.py", "tests/estimators/test_saving.py"],
     "sapwood.data.sparse_formats": ["tests/data/test_sparse_formats.py"],
     "sapwood.model.file": ["tests/model/test_file.py", "tests/importing/test_damaged.py"],
     "sapwood.model.disk": ["tests/model/test_disk.py", "tests/model/test_costs.py", "tests/estimators/test_saving.py"],
@@ -36,8 +36,8 @@ PYTHON = {
     "sapwood.estimators.saving": ["tests/estimators/test_values.py", "tests/model/test_costs.py", "tests/estimators/test_saving.py"],
     "sapwood.uncertainty.saving": ["tests/uncertainty/test_saving.py"],
     "sapwood.importing.base": ["tests/importing/test_damaged.py"],
-    "sapwood.importing.lightgbm": ["tests/importing/test_damaged.py"],
-    "sapwood.importing.xgboost": ["tests/importing/test_damaged.py"],
+    "sapwood.importing.lightgbm": ["tests/importing/test_damaged.py", "tests/importing/test_importing.py"],
+    "sapwood.importing.xgboost": ["tests/importing/test_damaged.py", "tests/importing/test_importing.py"],
     "sapwood.importing.builder": ["tests/importing/test_damaged.py", "tests/importing/test_builder.py"],
 }
 OPERATORS = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +22,7 @@ __all__ = [
     "Path",
     "Predictor",
     "RandomState",
+    "ReportOptions",
     "Rounds",
     "Scorer",
     "Splitter",
@@ -67,3 +68,17 @@ class Splitter(Protocol):
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[Any] | Iterable[Any]: ...
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int: ...
+
+
+class ReportOptions(TypedDict, total=False):
+    """Keyword arguments of `sapwood.report.write_report`, which documents them."""
+
+    sample_weight: ArrayLike | None
+    reference: TableLike | None
+    slice_by: Any
+    sensitive: Any
+    title: str | None
+    notes: Mapping[str, str] | None
+    qid: ArrayLike | None
+    group: ArrayLike | None
+    offset: ArrayLike | None

@@ -54,6 +54,14 @@ class TestProgress:
         assert f"stopped at {fitted.n_iter_}, best {best}: train loss" in " ".join(written.split())
         assert f"validation loss {loss:.5f}" in " ".join(written.split())
 
+    def test_the_end_fits_on_a_line(self, monkeypatch):
+        monkeypatch.setenv("COLUMNS", "80")
+        terminal = self.terminal(monkeypatch)
+        fitted = regressor(verbose=1, max_iter=1000, early_stopping=True, n_iter_no_change=4, learning_rate=0.5).fit(X, Y)
+        last = [line for line in terminal.getvalue().replace("\r", "\n").splitlines() if "Boosting" in line][-1]
+        assert f"stopped at {fitted.n_iter_}, best {fitted.best_iteration_}: train loss" in last
+        assert "…" not in last
+
     def test_the_end_without_stopping(self, capfd):
         regressor(verbose=2, max_iter=3).fit(X, Y)
         assert "finished 3 rounds, " in capfd.readouterr().out

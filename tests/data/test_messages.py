@@ -1,5 +1,6 @@
 """What cannot be read raises an error that names it; what differs is not merged."""
 
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from sklearn._loss import HalfBinomialLoss, HalfSquaredError
 from sklearn.metrics import mean_squared_error
 
-from sapwood import BoostingClassifier, BoostingRegressor
+from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor
 from sapwood.data.columns import ColumnError
 
 N = 60
@@ -43,6 +44,74 @@ def test_integers_that_are_too_large_for_a_float(name):
 def test_cells_that_are_too_large_for_a_float(table):
     with pytest.raises(ColumnError, match="Column 0 has a number that is too large for a float"):
         BoostingRegressor(max_iter=2).fit(table, Y)
+
+
+def regressor(loss="squared_error"):
+    return BoostingRegressor(loss=loss, max_iter=2)
+
+
+@pytest.mark.parametrize("sign", [1, -1], ids=["large", "low"])
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("y", lambda value: regressor().fit(X, value)),
+        ("y", lambda value: regressor().fit(X, np.column_stack([value, value]))),
+        ("y", lambda value: regressor().fit(X, value).score(X, value)),
+        ("y", lambda value: regressor().fit(X, Y).score(X, value)),
+        ("y", lambda value: regressor("cox").fit(X, [(abs(number), True) for number in value])),
+        ("y", lambda value: regressor("aft").fit(X, [(abs(number), 2 * abs(number)) for number in value])),
+        ("y", lambda value: BoostingClassifier(max_iter=2).fit(X, [(number, 1 - number) for number in value])),
+        ("y", lambda value: BoostingRanker(max_iter=2).fit(X, value, qid=[0] * N)),
+        ("y_val", lambda value: regressor().fit(X, Y, X_val=X, y_val=value)),
+        ("y of eval_sets['other']", lambda value: regressor().fit(X, Y, eval_sets={"other": (X, value)})),
+        ("sample_weight", lambda value: regressor().fit(X, Y, value)),
+        ("sample_weight", lambda value: regressor().fit(X, Y).score(X, Y, value)),
+        ("sample_weight", lambda value: BoostingClassifier(max_iter=2).fit(X, Y > 0).score(X, Y > 0, value)),
+        ("sample_weight_val", lambda value: regressor().fit(X, Y, X_val=X, y_val=Y, sample_weight_val=value)),
+        ("offset", lambda value: regressor().fit(X, Y, offset=value)),
+        ("offset", lambda value: BoostingClassifier(max_iter=2).fit(X, Y > 0, offset=value)),
+        ("offset", lambda value: regressor().fit(X, Y).predict(X, offset=value)),
+        ("offset", lambda value: regressor().fit(X, Y).explain(X, offset=value)),
+        ("offset_val", lambda value: regressor().fit(X, Y, X_val=X, y_val=Y, offset_val=value)),
+    ],
+)
+@pytest.mark.parametrize("container", [list, lambda value: np.array(value, dtype=object), pd.Series], ids=["list", "array", "series"])
+def test_arguments_that_are_too_large_for_a_float(name, call, container, sign):
+    with pytest.raises(ValueError, match=rf"{re.escape(name)} has a number that is too large for a float in row {N - 1}: divide"):
+        call(container([*[1] * (N - 1), sign * 10**400]))
+
+
+def test_a_weight_of_all_rows_that_is_too_large_for_a_float():
+    with pytest.raises(ValueError, match="sample_weight has a number that is too large for a float: divide"):
+        regressor().fit(X, Y, sample_weight=10**400)
+
+
+@pytest.mark.parametrize("label", [2**63, -(2**63) - 1, 10**400])
+def test_class_labels_that_no_integer_type_holds(label):
+    with pytest.raises(ValueError, match="y has an integer that does not fit into int64 in row 1: convert the labels to strings"):
+        BoostingClassifier(max_iter=2).fit(X, np.array([-1, label] * BOTH, dtype=object))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "parameter", "value"),
+    [
+        (BoostingRegressor, "feature_weights", [10**400, 1, 1]),
+        (BoostingRegressor, "feature_weights", {0: 10**400}),
+        (BoostingRegressor, "cut_points", {0: [10**400]}),
+        (BoostingClassifier, "class_weight", {False: 1, True: 10**400}),
+        (BoostingRanker, "label_gain", [0, 10**400]),
+    ],
+)
+def test_lists_in_parameters_that_are_too_large_for_a_float(estimator, parameter, value):
+    with pytest.raises(ValueError, match=f"{parameter} has a number that is too large for a float"):
+        estimator(max_iter=2, **{parameter: value}).fit(X, Y > 0, **({"qid": [0] * N} if estimator is BoostingRanker else {}))
+
+
+def test_a_threshold_and_a_time_that_are_too_large_for_a_float():
+    with pytest.raises(ValueError, match="forced_splits must have finite numbers as thresholds"):
+        BoostingRegressor(forced_splits={"feature": 0, "threshold": 10**400}).fit(X, Y)
+    with pytest.raises(ValueError, match="times has a number that is too large for a float"):
+        regressor("aft").fit(X, np.exp(Y)).predict_survival_function(X, [10**400])
 
 
 def test_a_missing_value_that_is_too_large_for_a_float():

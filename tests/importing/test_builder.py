@@ -1,5 +1,9 @@
-import numpy as np
+from dataclasses import replace
 
+import numpy as np
+import pytest
+
+from sapwood.importing.base import ImportedModelError
 from sapwood.importing.builder import build_model, depth_first, make_schema, rows_and_cover
 from sapwood.model import Model
 from sapwood.trees.column_tree import ColumnTree
@@ -33,6 +37,24 @@ def test_a_category_takes_as_many_features_as_its_sets_need():
     expected = np.append(2.0 ** np.arange(30) @ sets, [2.0 ** np.arange(30) @ ways] * 2)
     for own in (model, Model.from_bytes(model.to_bytes())):
         np.testing.assert_array_equal(np.ravel(own.predict(x)), expected)
+
+
+@pytest.mark.parametrize(
+    ("trees", "n_outputs", "message"),
+    [
+        ([], 1, r"0 trees for 1 output\(s\): the last round is incomplete"),
+        ([{}], 2, r"1 trees for 2 output\(s\)"),
+        ([{"column": np.array([2, -1, -1], dtype=np.int32)}], 1, "unknown column"),
+        ([{"threshold": np.full(3, np.nan)}], 1, "a threshold that is NaN"),
+        ([{"leaves": ConstantLeaves(np.array([[0.0], [0.0], [np.inf]]))}], 1, "a leaf value that is not finite"),
+        ([{"left": np.array([1, -1, -1], dtype=np.int32)}], 1, "two nodes have the same child"),
+        ([{"left": np.array([3, -1, -1], dtype=np.int32)}], 1, "unknown child"),
+    ],
+)
+def test_trees_that_do_not_fit(trees, n_outputs, message):
+    made = [replace(stump(np.array([True, False]), True, 1.0), **changes) for changes in trees]
+    with pytest.raises(ImportedModelError, match=message):
+        build_model(made, make_schema(2, None, {1: range(2)}), np.zeros(n_outputs), "squared_error", "identity")
 
 
 def test_in_order_drops_what_is_out_of_reach():

@@ -1,6 +1,7 @@
 """Models of other libraries with impossible numbers are refused; what is imported can be saved and loaded."""
 
 import json
+import sys
 import tracemalloc
 
 import lightgbm as lgb
@@ -10,7 +11,7 @@ import xgboost as xgb
 from sklearn.ensemble import RandomForestRegressor
 
 from sapwood import BoostingRegressor, import_model
-from sapwood.importing import ImportedModelError, from_lightgbm
+from sapwood.importing import ImportedModelError, from_lightgbm, from_xgboost
 from sapwood.importing.base import check_sets, reading_model
 from sapwood.importing.xgboost import read_document
 from sapwood.loading import read_file
@@ -85,15 +86,40 @@ class TestLightGbm:
             from_lightgbm(change(text, name, 0, "1 1"))
 
     @pytest.mark.parametrize(
-        ("name", "value"),
-        [("max_feature_idx", 10_000_000), ("max_feature_idx", -5), ("num_tree_per_iteration", 10**9), ("num_tree_per_iteration", 0)],
+        ("name", "value", "message"),
+        [
+            ("max_feature_idx", 10_000_000, "max_feature_idx=10000000 beside 3 feature_names: a part of the model is missing"),
+            ("max_feature_idx", -5, "max_feature_idx=-5 beside 3 feature_names"),
+            ("num_tree_per_iteration", 10**9, r"1000000000 outputs for 3 value\(s\) of leaves: a round is not whole"),
+            ("num_tree_per_iteration", 0, r"0 outputs for 3 value\(s\) of leaves"),
+            ("num_tree_per_iteration", 2, r"3 trees for 2 output\(s\): the last round is incomplete"),
+        ],
     )
-    def test_cost(self, text, name, value):
+    def test_cost(self, text, name, value, message):
         tracemalloc.start()
-        with pytest.raises(ImportedModelError):
+        with pytest.raises(ImportedModelError, match=message):
             from_lightgbm(change(text, name, 0, value, None))
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
         tracemalloc.stop()
+
+    def test_texts_of_something_else(self, text):
+        with pytest.raises(ImportedModelError, match="not a LightGBM model: the text does not begin with 'tree'"):
+            from_lightgbm(f"a forest\n{text}")
+        with pytest.raises(ImportedModelError, match=r"objective 'other' of LightGBM cannot be imported; choose from .*regression"):
+            from_lightgbm(text.replace("objective=binary", "objective=other"))
+
+    def test_leaves_that_do_not_fit_the_splits(self, text):
+        with pytest.raises(ImportedModelError, match="a tree has 7 splits and 9 leaves"):
+            from_lightgbm(change(text, "leaf_value", 0, "1 1"))
+
+    def test_zero_and_nan_as_missing_values(self, text):
+        mixed = change(change(text, "decision_type", 0, 4), "decision_type", 1, 8)
+        with pytest.raises(ImportedModelError, match="zero_as_missing cannot be imported in combination"):
+            from_lightgbm(mixed)
+
+    def test_levels_of_other_columns(self, text):
+        with pytest.raises(ImportedModelError, match="0 columns are categorical, but pandas_categorical has 1: they cannot be matched"):
+            from_lightgbm(text.replace("pandas_categorical:null", 'pandas_categorical:[["a"]]'))
 
     def test_names_twice(self, text):
         with pytest.raises(ImportedModelError, match="names must be unique"):
@@ -135,14 +161,38 @@ class TestXgboost:
         with pytest.raises(ImportedModelError, match=message):
             self.read(document)
 
-    @pytest.mark.parametrize(("name", "value"), [("num_feature", 10**9), ("num_feature", 0), ("num_class", 10**9)])
-    def test_cost(self, document, name, value):
+    @pytest.mark.parametrize(
+        ("name", "value", "message"),
+        [
+            ("num_feature", 10**9, r"a model of [\d,]+ bytes has 1000000000 columns; from 1 to [\d,]+ can be imported"),
+            ("num_feature", 0, "bytes has 0 columns; from 1 to"),
+            ("num_class", 10**9, r"1000000000 outputs for \d+ value\(s\) of leaves: a round is not whole"),
+            ("num_class", 2, "outputs have different numbers of trees"),
+        ],
+    )
+    def test_cost(self, document, name, value, message):
         document["learner"]["learner_model_param"][name] = str(value)
         tracemalloc.start()
-        with pytest.raises(ImportedModelError):
+        with pytest.raises(ImportedModelError, match=message):
             self.read(document)
         assert tracemalloc.get_traced_memory()[1] < 10_000_000
         tracemalloc.stop()
+
+    @pytest.mark.parametrize("other", [{}, {"learner": {}}, {"learner": []}, []])
+    def test_documents_of_something_else(self, other):
+        with pytest.raises(ImportedModelError, match="not an XGBoost model: there is no learner with an objective"):
+            self.read(other)
+
+    def test_an_unknown_objective(self, document):
+        document["learner"]["objective"]["name"] = "other"
+        with pytest.raises(ImportedModelError, match=r"objective 'other' of XGBoost cannot be imported; choose from .*reg:squarederror"):
+            self.read(document)
+
+    def test_binary_files_without_xgboost(self, tmp_path, monkeypatch):
+        (tmp_path / "model.ubj").write_bytes(b"{L not JSON")
+        monkeypatch.setitem(sys.modules, "xgboost", None)
+        with pytest.raises(ImportedModelError, match=r"model\.ubj is not JSON: install xgboost to read its binary files"):
+            from_xgboost(tmp_path / "model.ubj")
 
     def test_many_columns_cost_little(self, document):
         """Hashed features: a column that no tree uses takes some bytes."""

@@ -185,6 +185,9 @@ CASES = [
     ("sums must be (n_leaves, n_outputs)", "kernels.leaf_sums([records], bytes_(3), 1, np.zeros((1, 2), i8), np.zeros((1, 1), i8), 1)"),
     # ranking and sampling
     ("no such measure", "kernels.rank_values(ranked(), 9, 1, np.zeros(1), 1)"),
+    ("out must have one value for each query", "kernels.rank_values(ranked(), 0, 1, np.zeros(2), 1)"),
+    ("out must have one value for each query", "kernels.pair_values(ranked(), 1.0, np.zeros(2), 1)"),
+    ("out must have one value for each query", "kernels.listwise_values(ranked(), np.zeros(0), 1)"),
     ("last_rank must be positive", "kernels.rank_values(ranked(), 0, 0, np.zeros(1), 1)"),
     ("a query has at least one row", "ranked(begin=(0, 0, 3), unit=np.ones(2))"),
     (
@@ -242,6 +245,20 @@ CASES = [
     ),
     ("page and raw do not fit", "kernels.add_tree(page, tree_arrays(), leaves, None, np.zeros(2), 1)"),
     ("X has another number of features", "kernels.Scorer(tree_arrays(), leaves, 2, 1).add(np.zeros((1, 3)), 0, 1, np.zeros((1, 1)), 1)"),
+    (
+        "X has another number of features",
+        "kernels.Scorer(tree_arrays(), leaves, 2, 1).leaves(np.zeros((1, 3)), 0, 1, np.zeros((1, 1), i4), 1)",
+    ),
+    ("trees out of range", "kernels.Scorer(tree_arrays(), leaves, 2, 1).leaves(np.zeros((1, 2)), 0, 2, np.zeros((1, 2), i4), 1)"),
+    ("out does not fit", "kernels.Scorer(tree_arrays(), leaves, 2, 1).leaves(np.zeros((1, 2)), 0, 1, np.zeros((2, 1), i4), 1)"),
+    (
+        "player must have one number for each feature",
+        "kernels.Explainer(kernels.Scorer(tree_arrays(), leaves, 2, 1), np.ones(3), ints(0), 1)",
+    ),
+    (
+        "weight must have one number for each node",
+        "kernels.Explainer(kernels.Scorer(tree_arrays(), leaves, 2, 1), np.ones(2), ints(0, 1), 2)",
+    ),
     ("player out of range", "kernels.Explainer(kernels.Scorer(tree_arrays(), leaves, 2, 1), np.ones(3), ints(0, 2), 2)"),
     # linear leaves
     ("slope arrays must have the same length", "linear(slope=np.ones(2))"),

@@ -130,6 +130,28 @@ class TestNumbersOutOfRange:
             read_file(put_together(arrays, document))
 
     @pytest.mark.parametrize(
+        ("name", "value", "message"),
+        [
+            ("constraints", "ab", "constraints must be a list of strings, one for each column"),
+            ("constraints", [1, 2], "constraints must be a list of strings"),
+            ("scores", [], "scores must be a dict of data set -> metric -> list"),
+            ("train_score", ["a"], "scores must be lists of numbers"),
+            ("provenance", {"dict": [["version", 0.5]]}, "provenance must be a dict of strings and integers"),
+            ("resolved", [], "resolved parameters must be named"),
+            ("resolved", {"other": [1, "reason"]}, "resolved parameters must be named"),
+            ("resolved", {"learning_rate": [0.1]}, "a resolved parameter must be a value and a reason"),
+            ("resolved", {"learning_rate": [0.1, 2]}, "a resolved parameter must be a value and a reason"),
+            ("resolved", {"learning_rate": "ab"}, "a resolved parameter must be a value and a reason"),
+            ("resolved", {"learning_rate": [-1, "reason"]}, "'learning_rate' parameter of resolved_params_ must be"),
+        ],
+    )
+    def test_fitted_values(self, estimator, name, value, message):
+        arrays, document = take_apart(estimator.to_bytes())
+        document["estimator"]["fitted"][name] = value
+        with pytest.raises(ModelFormatError, match=message):
+            read_file(put_together(arrays, document))
+
+    @pytest.mark.parametrize(
         "value", [10**400, [10**400], {"array": {"dtype": "<f8", "shape": [1], "values": [10**400]}}], ids=["number", "list", "array"]
     )
     def test_everywhere(self, value):

@@ -56,9 +56,9 @@ def test_kernels_do_not_see_the_mode(restored, mode, n_threads):
     assert found == expected
 
 
-# The threads of the pool are started while the mode is set: a thread inherits it.
+# In a forked process for each mode. The threads of the pool are started while the mode is set: a thread inherits it.
 FIT = """
-import json, sys
+import json, os, sys
 import joblib
 import lightgbm
 import numpy as np
@@ -67,32 +67,35 @@ from sapwood.runtime import kernels
 rng = np.random.default_rng(0)
 X = rng.normal(size=(20_000, 5)) * [1, 1, 1e-310, 1, 1e-5]
 times = np.exp(X[:, 0] + rng.normal(size=len(X)))
-mode, models = int(sys.argv[1]), []
 cases = (
     (BoostingClassifier(), X[:, 0] + X[:, 1] > rng.normal(size=len(X))),
     (BoostingClassifier(loss="focal"), np.digitize(X[:, 0], [-0.5, 0.5])),
     (BoostingRegressor(loss="aft"), np.column_stack([times, times * (1 + (X[:, 3] > 0))])),
 )
-for n_jobs in (2, 1):
-    for estimator, y in cases:
-        before = kernels.set_float_mode(mode)
-        estimator.set_params(max_iter=3, n_jobs=n_jobs).fit(X, y)
-        predicted = (estimator.predict_proba if hasattr(estimator, "predict_proba") else estimator.predict)(X)
-        kernels.set_float_mode(before)
-        models.append([joblib.hash(estimator.model_.to_bytes()), joblib.hash(predicted)])
-print(json.dumps(models))
+for mode in map(int, sys.argv[1:]):
+    child = os.fork()
+    if child:
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        continue
+    models = []
+    for n_jobs in (2, 1):
+        for estimator, y in cases:
+            before = kernels.set_float_mode(mode)
+            estimator.set_params(max_iter=3, n_jobs=n_jobs).fit(X, y)
+            predicted = (estimator.predict_proba if hasattr(estimator, "predict_proba") else estimator.predict)(X)
+            kernels.set_float_mode(before)
+            models.append([joblib.hash(estimator.model_.to_bytes()), joblib.hash(predicted)])
+    print(json.dumps(models), flush=True)
+    os._exit(0)
 """
 
 
 def test_a_fit_gives_the_same_bytes_in_every_mode():
-    def models(mode):
-        done = subprocess.run([sys.executable, "-c", FIT, str(mode)], capture_output=True, text=True, check=True)
-        return json.loads(done.stdout)
-
-    expected = models(DEFAULT)
+    command = [sys.executable, "-c", FIT, *map(str, [DEFAULT, *MODES.values()])]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    expected, *found = map(json.loads, done.stdout.splitlines())
     assert expected[:3] == expected[3:]
-    for mode in MODES.values():
-        assert models(mode) == expected
+    assert found == [expected] * len(MODES)
 
 
 @modes

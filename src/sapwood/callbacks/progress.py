@@ -46,8 +46,11 @@ class _Rich(Callback):
     def before_training(self, state: Round) -> None:
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.table import Column
 
-        columns = "Boosting", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}")
+        counts = MofNCompleteColumn(table_column=Column(min_width=2 * len(str(state.max_rounds)) + 1))  # the bar becomes shorter instead
+        left = TimeRemainingColumn(table_column=Column(min_width=len("0:00:00")))
+        columns = "Boosting", BarColumn(), counts, left, TextColumn("{task.description}")
         self.bar = Progress(*columns, console=Console(stderr=True))
         self.task = self.bar.add_task("", total=state.max_rounds, completed=state.n_rounds)
         self.bar.start()
@@ -57,6 +60,8 @@ class _Rich(Callback):
         return False
 
     def after_training(self, state: Round) -> None:
+        if state.n_rounds < state.max_rounds:  # the bar would never be full
+            self.bar.columns = self.bar.columns[:1] + self.bar.columns[-1:]
         self.bar.update(self.task, completed=state.n_rounds, description=summary(state))
         self.bar.stop()
 

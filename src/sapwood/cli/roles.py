@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from sapwood.cli.files.sparse import SparseTable
+    from sapwood.cli.files.streams import Files
 
 Names = Annotated[list[str] | None, Parameter(negative="")]
 
@@ -56,7 +57,7 @@ class Data:
 
     Attributes
     ----------
-    X : Arrow table or sparse matrix of the features
+    X : Arrow table, stream of large files, or sparse matrix of the features
     y : (n_rows,) or (n_rows, n_outputs) targets; None without a target
     n_dropped : number of rows without a target, which were left out
     """
@@ -76,14 +77,24 @@ class Data:
     @property
     def names(self) -> list[str] | None:
         """Names of the features; None for a sparse matrix."""
-        return list(getattr(self.X, "column_names", None) or []) or None
+        return list(getattr(self.X, "column_names", None) or getattr(self.X, "names", None) or []) or None
 
     def take(self, rows: np.ndarray) -> Data:
         """Return some of the rows."""
+        from sapwood.cli.files.streams import StoredRows
         from sapwood.data.selection import take_rows
 
-        parts = {"X": self.X, "y": self.y, "weight": self.weight, "qid": self.qid, "offset": self.offset, "groups": self.groups}
-        return replace(self, **{name: take_rows(part, rows) for name, part in parts.items() if part is not None})
+        X = self.X.take(rows) if isinstance(self.X, StoredRows) else take_rows(self.X, rows)
+        parts: dict[str, Any] = {"y": self.y, "weight": self.weight, "qid": self.qid, "offset": self.offset, "groups": self.groups}
+        return replace(self, X=X, **{name: take_rows(part, rows) for name, part in parts.items() if part is not None})
+
+    def head(self, n_rows: int) -> Any:
+        """Return the first rows of an Arrow table or a stream."""
+        return self.X.head(n_rows) if hasattr(self.X, "head") else self.X.slice(0, n_rows)
+
+    def in_memory(self) -> Data:
+        """Return the same rows, with X in memory."""
+        return replace(self, X=self.X.table()) if hasattr(self.X, "table") else self
 
     def fit_arguments(self) -> dict[str, Any]:
         """Return the arguments of `fit`."""
@@ -91,25 +102,28 @@ class Data:
         return {name: value for name, value in given.items() if value is not None}
 
 
-def divide(table: pa.Table | SparseTable, roles: Roles, features: Sequence[str] | None = None) -> Data:
+def divide(table: pa.Table | SparseTable | Files, roles: Roles, features: Sequence[str] | None = None) -> Data:
     """Divide the columns of a table by role. Rows without a target are left out. `features`: columns of a model."""
+    import numpy as np
+
     from sapwood.cli.files.sparse import SparseTable
+    from sapwood.cli.files.streams import Files, StoredRows
 
     if isinstance(table, SparseTable):
         return Data(table.X, table.y, qid=table.qid)
-    if not table.num_rows:
-        raise CommandError("the table has no rows")
-    known = table.column_names
+    known = list(table.schema.names)
     for role, names in {"--target": roles.targets(), "--drop": roles.drop or [], "--features": roles.features or []}.items():
         for name in names:
             _check(role, name, known)
     for role in ("weight", "query", "offset", "group"):
         if (name := getattr(roles, role)) is not None:
             _check(f"--{role}", name, known)
-    n_rows = table.num_rows
-    for name in roles.targets():
-        table = table.filter(_is_known(table[name]))
-    if not table.num_rows:
+    own = _read_columns(table, roles.special() or known[:1]) if isinstance(table, Files) else table
+    n_rows = own.num_rows
+    if not n_rows:
+        raise CommandError("the table has no rows")
+    rows = np.logical_and.reduce([np.ones(n_rows, dtype=bool), *(_is_known(own[name]) for name in roles.targets())])
+    if not rows.any():
         raise CommandError(f"the target {roles.targets()[0]!r} is missing in all {n_rows:,} rows")
     special = {*roles.special(), *(roles.drop or [])}
     chosen = list(features or roles.features or [name for name in known if name not in special])
@@ -119,15 +133,29 @@ def divide(table: pa.Table | SparseTable, roles: Roles, features: Sequence[str] 
         raise CommandError(f"the column {both[0]!r} cannot be target and feature")
     if not chosen:
         raise CommandError("there are no features: every column has another role")
+    own = own if rows.all() else own.filter(rows)
     return Data(
-        table.select(chosen),
-        _targets(table, roles),
-        weight=_numbers(table, roles.weight),
-        qid=None if roles.query is None else _values(table[roles.query]),
-        offset=_numbers(table, roles.offset),
-        groups=None if roles.group is None else _values(table[roles.group]),
-        n_dropped=n_rows - table.num_rows,
+        StoredRows(table, chosen, rows) if isinstance(table, Files) else own.select(chosen),
+        _targets(own, roles),
+        weight=_numbers(own, roles.weight),
+        qid=None if roles.query is None else _values(own[roles.query]),
+        offset=_numbers(own, roles.offset),
+        groups=None if roles.group is None else _values(own[roles.group]),
+        n_dropped=n_rows - own.num_rows,
     )
+
+
+def _read_columns(files: Files, names: Sequence[str]) -> pa.Table:
+    """Read some columns of large files. Text is stored once for each value that occurs."""
+    import pyarrow as pa
+
+    def encoded(table: pa.Table) -> pa.Table:
+        text = [pa.types.is_string(column.type) or pa.types.is_large_string(column.type) for column in table.columns]
+        columns = [column.dictionary_encode() if is_text else column for column, is_text in zip(table.columns, text, strict=True)]
+        return pa.table(dict(zip(table.column_names, columns, strict=True)))
+
+    tables = [encoded(table) for table in files.batches(list(dict.fromkeys(names)))]
+    return pa.concat_tables(tables).unify_dictionaries() if tables else files.empty().select(names)
 
 
 def _check(role: str, name: str, known: Sequence[str]) -> None:
@@ -153,9 +181,12 @@ def _is_known(column: pa.ChunkedArray) -> Any:
 def _values(column: pa.ChunkedArray) -> np.ndarray:
     import pyarrow as pa
 
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
-    return column.to_numpy()
+    if not pa.types.is_dictionary(column.type):
+        return column.to_numpy()
+    column = column.combine_chunks()
+    if not isinstance(column, pa.DictionaryArray) or column.null_count:
+        return column.cast(column.type.value_type).to_numpy(zero_copy_only=False)
+    return column.dictionary.to_numpy(zero_copy_only=False)[column.indices.to_numpy()]
 
 
 def _numbers(table: pa.Table, name: str | None) -> np.ndarray | None:

@@ -47,7 +47,8 @@ def scores(estimator: Any, data: Data, names: Sequence[str] | None, level: float
     for metric in metrics_of(estimator, names):
         if metric.response not in predicted:
             offset = {} if data.offset is None else {"offset": data.offset}
-            predicted[metric.response] = getattr(estimator, metric.response)(data.X, **offset)
+            found_values = getattr(estimator, metric.response)(data.X, **offset)
+            predicted[metric.response] = found_values if isinstance(found_values, np.ndarray) else np.concatenate(list(found_values))
         y = encode(estimator, data.y) if metric.response == "predict_proba" else _labels(estimator, data.y)
         try:
             found[metric.name] = score_interval(metric, y, predicted[metric.response], data.weight, queries, level=level)

@@ -25,15 +25,7 @@ def check_numbers(y: Any, n_rows: int, name: str, several: bool = False) -> np.n
         y = y.astype(np.float64, copy=False)
     else:
         try:
-            y = check_array(
-                y,
-                ensure_2d=False,
-                dtype=np.float64,
-                ensure_all_finite=False,
-                input_name=name,
-                estimator=None,
-                ensure_min_samples=min(1, n_rows),
-            )
+            y = float_array(y, n_rows, name, ensure_2d=False)
         except (ValueError, TypeError) as error:
             _refuse_missing(y, name)
             raise ValueError(f"{name} must be numeric: {error}") from None
@@ -64,6 +56,8 @@ def check_quantiles(levels: Any) -> list[float]:
 def check_labels(y: Any, n_rows: int, name: str) -> np.ndarray:
     """Return a target of class labels of any type."""
     y = read_labels(y, n_rows, name)
+    if y.dtype.kind == "O":
+        _refuse_long_integers(y, name)
     if y.dtype.kind not in "biu":
         check_classification_targets(y)
     return y
@@ -89,9 +83,10 @@ def check_weights(weight: Any, n_rows: int, name: str, allow_zeros: bool = False
     if weight is None:
         return None
     if isinstance(weight, Real):
+        refuse_large(weight, name)
         weight = np.full(n_rows, weight)
     refuse_mask(weight, name)
-    weight = check_array(weight, ensure_2d=False, ensure_min_samples=0, dtype=np.float64, ensure_all_finite=False, input_name=name)
+    weight = float_array(weight, 0, name, ensure_2d=False)
     if weight.shape != (n_rows,):
         raise ValueError(f"{name}.shape == {weight.shape}, expected {(n_rows,)}!")
     check_finite(weight, name)
@@ -101,6 +96,45 @@ def check_weights(weight: Any, n_rows: int, name: str, allow_zeros: bool = False
     if not weight.any() and not allow_zeros:
         raise ValueError(f"{name} must not be zero for all rows")
     return np.ascontiguousarray(weight)
+
+
+def float_array(values: Any, n_rows: int, name: str, **options: Any) -> np.ndarray:
+    """Return values as a float64 array: scikit-learn's `check_array`, with its options, and an error that names numbers that are too large.
+
+    An array without rows is allowed if `n_rows` is 0.
+    """
+    try:
+        return check_array(values, dtype=np.float64, ensure_all_finite=False, input_name=name, ensure_min_samples=min(1, n_rows), **options)
+    except OverflowError:
+        refuse_large(values, name)
+        raise
+
+
+def refuse_large(values: Any, name: str) -> None:
+    """Raise a ValueError for an integer that is too large for a float, in a list or an array of objects."""
+    array = np.asarray(values)
+    for index, value in np.ndenumerate(array) if array.dtype.kind == "O" else ():
+        try:
+            float(value)
+        except OverflowError:
+            where = f" in row {index[0]}" if index else ""
+            raise ValueError(f"{name} has a number that is too large for a float{where}: divide {name} by a constant") from None
+        except (TypeError, ValueError):  # not a number: others name it
+            continue
+
+
+def parameter_floats(values: Any, name: str) -> np.ndarray:
+    """Return the numbers of a parameter as a float64 array."""
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except OverflowError:
+        raise ValueError(f"{name} has a number that is too large for a float") from None
+
+
+def _refuse_long_integers(y: np.ndarray, name: str) -> None:
+    for row, label in enumerate(y):
+        if isinstance(label, int) and not -(2**63) <= label < 2**63:
+            raise ValueError(f"{name} has an integer that does not fit into int64 in row {row}: convert the labels to strings")
 
 
 def _is_column(y: Any) -> bool:

@@ -78,9 +78,7 @@ def _guess(start: bytes) -> str:
 def unpack(data: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Return the arrays and texts of a container, (n_bytes,) uint8 at an aligned address. Arrays share its memory."""
     length = header_length(data[:16].tobytes(), len(data))
-    header = read_json(data[LENGTH : LENGTH + length].tobytes(), len(data))
-    if not isinstance(header, dict):
-        raise ModelFormatError("not a Sapwood model: its header is not a JSON object")
+    header = read_json(data[LENGTH : LENGTH + length].tobytes(), len(data))  # an object: it begins with a brace
     text = header.pop("__metadata__", None)
     if not isinstance(text, dict) or not all(isinstance(one, str) for one in text.values()):
         raise ModelFormatError("not a Sapwood model: its header has no description")

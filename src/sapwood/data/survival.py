@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_array
 
-from sapwood.data.checks import check_finite, check_length, check_numbers, refuse_mask, shape_of
+from sapwood.data.checks import check_finite, check_length, check_numbers, float_array, refuse_mask, shape_of
 
 
 def signed_times(y: Any, n_rows: int, name: str) -> np.ndarray:
@@ -47,7 +46,7 @@ def time_bounds(y: Any, n_rows: int, name: str) -> np.ndarray:
 def _two_columns(y: Any, n_rows: int, name: str) -> np.ndarray:
     refuse_mask(y, name)
     try:
-        both = check_array(y, dtype=np.float64, ensure_all_finite=False, input_name=name, ensure_min_samples=min(1, n_rows))
+        both = float_array(y, n_rows, name)
     except ValueError as error:
         raise ValueError(f"{name} must be numeric: {error}") from None
     check_length(both, n_rows, name)

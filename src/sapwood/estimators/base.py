@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from sapwood.data.checks import refuse_large
 from sapwood.data.named_columns import take_columns
 from sapwood.data.reading import Source, plain_array, read_table
 from sapwood.data.rows import read_row
@@ -225,7 +226,10 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         """Return the arguments of `score`, with the values of columns of X in the place of their names."""
         given = {"y": y, "sample_weight": sample_weight, "offset": offset, **more}
         X, values = take_columns(Source(X), {name: value for name, value in given.items() if value is not None})
-        return [X, *(values.get(name, value) for name, value in given.items())]
+        given |= values
+        for name in ("y", "sample_weight"):  # the metrics of scikit-learn do not name them
+            refuse_large(given[name], name)
+        return [X, *given.values()]
 
     def _read(self, source: Source) -> Table:
         return read_table(source, self.model_.schema, type(self).__name__)

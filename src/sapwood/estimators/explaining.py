@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 from sklearn import get_config
@@ -27,7 +26,7 @@ from sapwood.params.columns import Features
 from sapwood.runtime.execution import SERIAL, local_execution
 
 if TYPE_CHECKING:
-    from sapwood.typing import ArrayLike, Path, RandomState, Scorer, TableLike
+    from sapwood.typing import ArrayLike, Path, RandomState, ReportOptions, Scorer, TableLike
 
 WITH_ROWS = ("permutation", "shap")  # importances that are computed from rows
 HISTOGRAMS = "sklearn.ensemble._hist_gradient_boosting.gradient_boosting"
@@ -156,51 +155,23 @@ class ExplainedEstimator(ABC):
             raise ExportError(f"init={self.init!r} cannot be exported: export it separately, and the trees with model_.export")
         return export(self.model_, format, path, self._export_classes, options)
 
-    def report(
-        self,
-        X: TableLike,
-        y: ArrayLike | None = None,
-        path: Path = "report.html",
-        *,
-        sample_weight: ArrayLike | None = None,
-        reference: TableLike | None = None,
-        slice_by: Any = None,
-        sensitive: Any = None,
-        title: str | None = None,
-        notes: Mapping[str, str] | None = None,
-        qid: ArrayLike | None = None,
-        group: ArrayLike | None = None,
-        offset: ArrayLike | None = None,
-    ) -> None:
+    def report(self, X: TableLike, y: ArrayLike | None = None, path: Path = "report.html", **options: Unpack[ReportOptions]) -> None:
         """Write a report of the model and of rows: one HTML file that needs no network.
 
-        The arguments are those of `sapwood.report.write_report`.
+        The arguments are those of `sapwood.report.write_report`, without `model`.
 
-        Parameters
-        ----------
-        X : table of shape (n_rows, n_features)
-            Rows that the model was not trained on.
-        y : array-like, optional
-            Targets.
-        path : path, default="report.html"
-            File to write.
-        sample_weight : array-like, optional
-            Weights of the rows.
-        reference : table, optional
-            Second table, such as the training rows: the report shows the drift from it to X.
-        slice_by, sensitive : name or names of columns, array-like, or dict of name -> array-like, optional
-            Columns to divide errors by, and columns to compare groups by (fairness).
-        title : str, optional
-        notes : dict of heading -> text, optional
-            Text of the model card.
-        qid, group, offset : array-like, optional
-            As in `fit`.
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from sklearn.datasets import load_diabetes
+        >>> from sapwood import BoostingRegressor
+        >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+        >>> model = BoostingRegressor(max_iter=5).fit(X[:300], y[:300])
+        >>> model.report(X[300:], y[300:], os.path.join(tempfile.mkdtemp(), "report.html"), reference=X[:300])
         """
         from sapwood.report import write_report  # imports this package
 
-        choices: dict[str, Any] = {"sample_weight": sample_weight, "reference": reference, "slice_by": slice_by, "sensitive": sensitive}
-        choices |= {"title": title, "notes": notes, "qid": qid, "group": group, "offset": offset}
-        write_report(self, X, y, path, **choices)
+        write_report(self, X, y, path, **options)
 
     @property
     def _export_classes(self) -> list[Any] | None:

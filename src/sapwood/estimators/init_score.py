@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils.validation import check_array, check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from sapwood.data.checks import check_finite, refuse_mask
+from sapwood.data.checks import check_finite, float_array, refuse_mask
 from sapwood.data.reading import Source, read_table
 from sapwood.data.selection import take_rows
 from sapwood.estimators.saving import SavedEstimator
@@ -54,9 +54,7 @@ def check_offset(offset: Any, n_rows: int, n_outputs: int, name: str) -> np.ndar
         return None
     refuse_mask(offset, name)
     try:
-        array = check_array(
-            offset, ensure_2d=False, dtype=np.float64, ensure_all_finite=False, input_name=name, ensure_min_samples=min(1, n_rows)
-        )
+        array = float_array(offset, n_rows, name, ensure_2d=False)
     except ValueError as error:
         raise ValueError(f"{name} must be numeric: {error}") from None
     if array.shape != (n_rows, n_outputs) and not (array.shape == (n_rows,) and n_outputs == 1):

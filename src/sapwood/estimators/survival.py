@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from sapwood.data.checks import parameter_floats
 from sapwood.losses.aft import DISTRIBUTIONS
 from sapwood.losses.cox import Cox
 
@@ -54,7 +55,7 @@ def check_times(times: Any, default: np.ndarray | None) -> np.ndarray:
         if default is None:
             raise ValueError("loss='aft' has no times of its own: give times, a list of numbers")
         return default
-    given = np.atleast_1d(np.asarray(times, dtype=np.float64))
+    given = np.atleast_1d(parameter_floats(times, "times"))
     if given.ndim != 1 or not len(given) or not np.isfinite(given).all() or (given < 0).any():
         raise ValueError(f"times must be a list of non-negative numbers; got {times!r}")
     return given

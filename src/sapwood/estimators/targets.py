@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import compute_sample_weight
-from sklearn.utils.validation import check_array
 
-from sapwood.data.checks import check_finite, check_labels, check_length, check_numbers, read_labels, refuse_mask, shape_of
+from sapwood.data.checks import check_finite, check_labels, check_length, check_numbers, float_array, read_labels, refuse_mask, shape_of
 from sapwood.data.dataset import BinnedDataset
 from sapwood.losses import BINARY, MULTICLASS, SOFT_LABELS, Loss
 from sapwood.losses.multilabel import MultiLabelLoss
@@ -267,7 +266,7 @@ def is_indicator(matrix: np.ndarray) -> bool:
 def _matrix(y: Any, n_rows: int, name: str, n_columns: int | None = None) -> np.ndarray:
     refuse_mask(y, name)
     try:
-        matrix = check_array(y, dtype=np.float64, ensure_all_finite=False, input_name=name, ensure_min_samples=min(1, n_rows))
+        matrix = float_array(y, n_rows, name)
     except ValueError as error:
         raise ValueError(f"{name} with several columns must be numeric: {error}") from None
     check_finite(matrix.min(axis=1, initial=0) + matrix.max(axis=1, initial=0), name)

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from sapwood.data.checks import check_quantiles, check_weights
+from sapwood.data.checks import check_quantiles, check_weights, parameter_floats
 from sapwood.data.dataset import Dataset
 from sapwood.data.queries import Queries
 from sapwood.data.row_range import RowRange
@@ -108,6 +108,8 @@ class Classification(Task[ClassifierSignatures]):
             return weight
         assert isinstance(targets, ClassLabels)
         class_weight = self.parameters.class_weight
+        if isinstance(class_weight, dict):
+            parameter_floats(list(class_weight.values()), "class_weight")
         counted = np.ones(len(y), dtype=bool)
         if isinstance(class_weight, str) and weight is not None:
             counted = weight > 0  # rows of weight 0 do not change the balance
@@ -158,7 +160,7 @@ class Ranking(Task[RankerSignatures]):
         """Return the gain of each relevance; None for 2^y - 1."""
         if self.parameters.label_gain is None:
             return None
-        gain = np.asarray(self.parameters.label_gain, dtype=np.float64)
+        gain = parameter_floats(self.parameters.label_gain, "label_gain")
         if gain.ndim != 1 or not len(gain) or not np.isfinite(gain).all() or (np.diff(gain) < 0).any() or gain[0] < 0:
             raise ValueError(
                 f"label_gain must be a list of finite, non-negative numbers that do not decrease; got {self.parameters.label_gain!r}"

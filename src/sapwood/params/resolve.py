@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from sapwood.data.binning import MAX_CUTS, Binning
+from sapwood.data.checks import parameter_floats
 from sapwood.data.columns import Schema, is_float
 from sapwood.encoding import ENCODERS
 from sapwood.encoding.calendar import PARTS
@@ -135,9 +136,9 @@ def feature_weights(value: Any, features: Features) -> np.ndarray | None:
     out = np.ones(features.n_features)
     if isinstance(value, Mapping):
         for feature, weight in value.items():
-            out[features.positions(feature, "feature_weights")] = weight
+            out[features.positions(feature, "feature_weights")] = parameter_floats(weight, "feature_weights")
     else:
-        weights = np.asarray(value, dtype=np.float64)
+        weights = parameter_floats(value, "feature_weights")
         if weights.shape != (features.n_features,):
             raise ValueError(f"feature_weights has shape {weights.shape}, but X has {features.n_features} features")
         out = weights.copy()
@@ -193,7 +194,7 @@ def _read_split(value: Any, features: Features, depth: int) -> ThresholdSplit:
             f"which are such dicts; got {value!r}"
         )
     feature, threshold = features.position(value["feature"], "forced_splits"), value["threshold"]
-    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not np.isfinite(float(threshold)):
+    if isinstance(threshold, bool) or not isinstance(threshold, Real) or not is_float(threshold) or not np.isfinite(float(threshold)):
         raise ValueError(f"forced_splits must have finite numbers as thresholds; got {threshold!r} for the feature {value['feature']!r}")
     left, right = (None if value.get(side) is None else _read_split(value[side], features, depth + 1) for side in ("left", "right"))
     return ThresholdSplit(feature, float(threshold), bool(value.get("missing_left", False)), left, right)
@@ -203,7 +204,7 @@ def cut_points(value: Any, features: Features) -> dict[int, np.ndarray]:
     """Return the bin boundaries by feature: ascending float64."""
     out: dict[int, np.ndarray] = {}
     for feature, cuts in (features.value_of("cut_points", value) or {}).items():
-        boundaries = np.unique(np.asarray(cuts, dtype=np.float64))
+        boundaries = np.unique(parameter_floats(cuts, "cut_points"))
         if boundaries.ndim != 1 or not np.isfinite(boundaries).all() or len(boundaries) > MAX_CUTS:
             raise ValueError(f"cut_points of the feature {feature!r} must be at most {MAX_CUTS} finite numbers; got {cuts!r}")
         out |= dict.fromkeys(features.positions(feature, "cut_points"), boundaries)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from sapwood.model import disk
 from sapwood.report.context import Context
@@ -15,7 +15,7 @@ from sapwood.report.sections.scores import interval
 from sapwood.report.subject import TASK_NAMES, Subject
 
 if TYPE_CHECKING:
-    from sapwood.typing import ArrayLike, TableLike
+    from sapwood.typing import ArrayLike, ReportOptions, TableLike
 
 Path = str | os.PathLike[str]
 
@@ -52,16 +52,7 @@ def write_report(
     X: TableLike,
     y: Any = None,
     path: Path = "report.html",
-    *,
-    sample_weight: ArrayLike | None = None,
-    reference: TableLike | None = None,
-    slice_by: Any = None,
-    sensitive: Any = None,
-    title: str | None = None,
-    notes: Mapping[str, str] | None = None,
-    qid: ArrayLike | None = None,
-    group: ArrayLike | None = None,
-    offset: ArrayLike | None = None,
+    **options: Unpack[ReportOptions],
 ) -> None:
     """Write a report of a model and rows: one HTML file that needs no network.
 
@@ -100,9 +91,7 @@ def write_report(
     >>> path = os.path.join(tempfile.mkdtemp(), "report.html")
     >>> write_report(model, X[400:], y[400:], path, reference=X[:400])
     """
-    choices: dict[str, Any] = {"sample_weight": sample_weight, "reference": reference, "slice_by": slice_by, "sensitive": sensitive}
-    choices |= {"title": title, "notes": notes, "qid": qid, "group": group, "offset": offset}
-    disk.write(path, render(model, X, y, **choices).encode())
+    disk.write(path, render(model, X, y, **options).encode())
 
 
 def _cards(context: Context) -> list[tuple[str, str, str]]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from sapwood.cli.errors import CommandError
-from sapwood.cli.files.paths import Reading, check_output
+from sapwood.cli.files.paths import Reading, Results
 from sapwood.cli.output import Output
 from sapwood.cli.text import number
 
@@ -21,10 +20,9 @@ def explain(
     data: list[str],
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    keep: Annotated[list[str] | None, Parameter(negative="")] = None,
     summary: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     row: int | None = None,
+    results: Results = Results(),
     reading: Reading = Reading(),
     out: Output = Output(),
 ) -> None:
@@ -38,10 +36,6 @@ def explain(
         Model file.
     data
         Files, patterns or folders; - is stdin.
-    output
-        File to write instead of stdout: .csv, .parquet or .arrow.
-    keep
-        Column of the table to copy to the output. May be repeated.
     summary
         Print the mean absolute SHAP value of each column instead.
     row
@@ -54,9 +48,8 @@ def explain(
     if summary and row is not None:
         raise CommandError("--summary cannot be combined with --row")
     estimator = load_model(model)
-    if output is not None:
-        check_output(output)
-    parts = ((X, others, estimator.explain(X)) for X, others in batches(data, reading, estimator, keep or []))
+    results.check()
+    parts = ((X, others, estimator.explain(X)) for X, others in batches(data, reading, estimator, results.kept))
     if summary:
         _summarize(((_absolute_sums(found), found.values.shape[0]) for _, _, found in parts), _names(estimator), out)
         return
@@ -64,13 +57,12 @@ def explain(
         _show_row(parts, row, estimator, out)
         return
     n_rows = 0
-    with open_writer(output, json=out.json) as writer:
+    with open_writer(results.output, json=out.json) as writer:
         for X, others, found in parts:
-            kept = {} if others is None else {name: others[name] for name in keep or []}
+            kept = {} if others is None else {name: others[name] for name in results.kept}
             writer.write(kept | _columns(found, estimator))
             n_rows += X.shape[0]
-    if output is not None:
-        out.say(f"{n_rows:,} rows written to {output}")
+    out.say(*results.announcement(n_rows))
 
 
 def _absolute_sums(found: Any) -> np.ndarray:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from sapwood.cli.files.paths import Reading, check_output
+from sapwood.cli.files.paths import Reading, Results
 from sapwood.cli.output import Output
 
 if TYPE_CHECKING:
@@ -20,11 +19,10 @@ def predict(
     data: list[str],
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
-    keep: Annotated[list[str] | None, Parameter(negative="")] = None,
     raw: Annotated[bool, Parameter(negative="", show_default=False)] = False,
     offset: str | None = None,
     proba: bool = True,
+    results: Results = Results(),
     reading: Reading = Reading(),
     out: Output = Output(),
 ) -> None:
@@ -39,10 +37,6 @@ def predict(
         Model file.
     data
         Files, patterns or folders; - is stdin.
-    output
-        File to write instead of stdout: .csv, .parquet or .arrow.
-    keep
-        Column of the table to copy to the output. May be repeated.
     raw
         Write raw predictions, such as log-odds.
     offset
@@ -55,17 +49,15 @@ def predict(
     from sapwood.cli.models import load_model
 
     estimator = load_model(model)
-    if output is not None:
-        check_output(output)
+    results.check()
     offset = offset or getattr(estimator, "provenance_", {}).get("offset")
-    extra = [*(keep or []), *([str(offset)] if offset else [])]
+    extra = [*results.kept, *([str(offset)] if offset else [])]
     n_rows = 0
-    with open_writer(output, json=out.json) as writer:
+    with open_writer(results.output, json=out.json) as writer:
         for X, others in batches(data, reading, estimator, extra):
-            writer.write(_predictions(estimator, X, others, keep or [], raw, None if offset is None else str(offset), proba))
+            writer.write(_predictions(estimator, X, others, results.kept, raw, None if offset is None else str(offset), proba))
             n_rows += X.shape[0]
-    if output is not None:
-        out.say(f"{n_rows:,} rows written to {output}")
+    out.say(*results.announcement(n_rows))
 
 
 def _predictions(

@@ -86,7 +86,7 @@ def train(
     restart
         Ignore an existing checkpoint.
     """
-    from sapwood.cli.files.reading import read_tables
+    from sapwood.cli.files.reading import open_tables, read_tables
     from sapwood.cli.interrupts import InterruptCheckpoint, Interrupts
     from sapwood.cli.roles import divide
     from sapwood.cli.task import infer, make_estimator
@@ -100,15 +100,14 @@ def train(
     if cv is not None and cv < 2:
         raise CommandError(f"--cv must be at least 2; got {cv}")
     began = time.perf_counter()
-    table = read_tables(data, reading)
-    rows = divide(table, roles)
-    del table
+    read = read_tables if _needs_memory(values) else open_tables
+    rows = divide(read(data, reading), roles)
     inferred = infer(rows, roles, task)
     estimator = make_estimator(inferred.task, values)
     _describe(out, rows, estimator, f"{inferred.task} ({inferred.reason})", time.perf_counter() - began)
     rows, test_rows = _test_rows(rows, holdout if cv is None and not test else 0.0, seed, inferred.task)
     if test:
-        test_rows = divide(read_tables(test, reading, rows.X.shape[1]), roles, rows.names)
+        test_rows = divide(read(test, reading, rows.X.shape[1]), roles, rows.names)
     with Interrupts() as interrupts:
         found = _cross_validate(out, estimator, rows, metric, cv, seed) if cv is not None else None
         path = checkpoint or Path(f"{output}.checkpoint")
@@ -127,7 +126,12 @@ def train(
         _remove(path)
     _show_scores(out, fitted, test_rows, metric, found, output, elapsed, inferred.task)
     if report is not None:
-        _write_report(out, fitted, test_rows or rows, report)
+        _write_report(out, fitted, (test_rows or rows).in_memory(), report)
+
+
+def _needs_memory(parameters: dict[str, Any]) -> bool:
+    """Whether parameters need all rows in memory: large files cannot be read in batches."""
+    return parameters.get("tree_method") in ("exact", "approx") or (isinstance(n := parameters.get("max_bins"), int) and n > 255)
 
 
 def _describe(out: Output, rows: Data, estimator: Any, task: str, seconds: float) -> None:
@@ -139,7 +143,7 @@ def _describe(out: Output, rows: Data, estimator: Any, task: str, seconds: float
         out.say("Columns  sparse numbers")
         return
     kinds: dict[str, int] = {}
-    for column in estimator.describe_features(rows.X.slice(0, 10_000)).columns:
+    for column in estimator.describe_features(rows.head(10_000)).columns:
         kinds[column.kind] = kinds.get(column.kind, 0) + 1
     out.say(f"Columns  {', '.join(f'{n} {kind}' for kind, n in kinds.items())}")
 
@@ -167,7 +171,13 @@ def _strata(y: np.ndarray) -> np.ndarray | None:
 
     if y.ndim == 2:
         return None
-    _, codes, counts = np.unique(y.astype(str) if y.dtype.kind == "O" else y, return_inverse=True, return_counts=True)
+    if y.dtype.kind == "O":
+        import pyarrow as pa
+
+        encoded = pa.array(y).dictionary_encode()  # a sort of all labels would take minutes
+        _, of_level = np.unique(np.array(encoded.dictionary.to_pylist()).astype(str), return_inverse=True)
+        y = of_level[encoded.indices.to_numpy()]
+    _, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
     return codes if counts.min() >= 2 else None
 
 

@@ -47,17 +47,25 @@ def stream_arrow(path: str, columns: Sequence[str]) -> Iterator[pa.Table]:
 
 
 def parquet_columns(path: str) -> list[str]:
+    return list(parquet_schema(path).names)
+
+
+def parquet_schema(path: str) -> pa.Schema:
     from pyarrow import parquet
 
     try:
-        return list(parquet.read_schema(path).names)
+        return parquet.read_schema(path)
     except pa.ArrowInvalid as error:
         raise CommandError(f"{path}: not a Parquet file: {error}") from None
 
 
 def arrow_columns(path: str) -> list[str]:
+    return list(arrow_schema(path).names)
+
+
+def arrow_schema(path: str) -> pa.Schema:
     with _open_arrow(path) as reader:
-        return list(reader.schema.names)
+        return reader.schema
 
 
 def _open_arrow(path: str) -> Any:

@@ -16,6 +16,10 @@ from sapwood.cli.errors import CommandError
 from sapwood.cli.files.paths import STDIN, Reading
 
 BLOCK, STREAM_BLOCK = 1 << 24, 1 << 22  # bytes that are parsed at once; a line must be shorter
+KINDS = [  # of values, in the order in which Arrow tries them
+    pa.null(), pa.int64(), pa.bool_(), pa.float64(), pa.date32(), pa.time32("s"), pa.timestamp("s"), pa.timestamp("ns"), pa.string(),
+]  # fmt: skip
+_CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+).*?: invalid value '(.*?)'")
 
 
 def read_csv_files(paths: Sequence[str], reading: Reading) -> list[pa.Table]:
@@ -73,6 +77,59 @@ def stream_csv(path: str, reading: Reading, types: Mapping[str, pa.DataType], co
         raise CommandError(f"{path}: {error}") from None
 
 
+def csv_schemas(paths: Sequence[str], reading: Reading) -> list[pa.Schema]:
+    """Return the names and the types of the columns of each file, in a pass over all rows in batches.
+
+    The types are those of `csv.read_csv`: the first kind of value, in the order of KINDS, that all values of a column have, in all files.
+    """
+    types: dict[str, pa.DataType] = {}
+    while True:
+        try:
+            return _schemas_with(paths, reading, types)
+        except _OtherKind as found:
+            types[found.name] = KINDS[KINDS.index(found.type) + 1]
+
+
+class _OtherKind(Exception):
+    """A value of a column does not have the type that the column has so far."""
+
+    def __init__(self, name: str, type: pa.DataType) -> None:
+        super().__init__(name)
+        self.name, self.type = name, type
+
+
+def _schemas_with(paths: Sequence[str], reading: Reading, types: dict[str, pa.DataType]) -> list[pa.Schema]:
+    """Return the schema of each file; those types that are not given are added. Raises _OtherKind."""
+    names: list[list[str]] = []
+    for path in paths:
+        read, parse, convert = _options(path, reading, types)
+        read.block_size = STREAM_BLOCK
+        schema = None
+        try:
+            with csv.open_csv(path, read, parse, convert) as reader:
+                schema = reader.schema
+                names.append(schema.names)
+                for field in schema:
+                    types.setdefault(field.name, field.type)
+                for _ in reader:
+                    pass
+        except pa.ArrowInvalid as error:
+            found = _CONVERSION.search(str(error))
+            if found is None:
+                raise CommandError(_explain(path, reading, error)) from None
+            name = (schema.names if schema is not None else _header(path, reading))[int(found[1])]
+            raise _OtherKind(name, types[name]) from None
+    return [pa.schema([(name, types[name]) for name in own]) for own in names]
+
+
+def _header(path: str, reading: Reading) -> list[str]:
+    """Return the names of the columns without converting values."""
+    read, parse, _ = _options(path, reading, {})
+    read.block_size = STREAM_BLOCK
+    with csv.open_csv(path, read, parse) as reader:
+        return list(reader.schema.names)
+
+
 def csv_columns(path: str, reading: Reading) -> list[str]:
     """Return the names of the columns."""
     try:
@@ -105,7 +162,7 @@ def _explain(path: str, reading: Reading, error: pa.ArrowInvalid) -> str:
     text, name = str(error), "stdin" if path == STDIN else path
     if "Expected" in text and "columns, got" in text:
         return f"{name}: {_broken_line(path, reading) or text.partition(':')[2].strip()}"
-    if found := re.search(r"In CSV column #(\d+): (?:Row #(\d+): )?CSV conversion error to (\w+).*?: invalid value '(.*?)'", text):
+    if found := _CONVERSION.search(text):
         column = f"column {int(found[1]) + 1}"
         if path != STDIN:
             names = csv_columns(path, reading)

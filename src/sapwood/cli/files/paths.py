@@ -41,6 +41,30 @@ class Reading:
         return self.format or ("csv" if path == STDIN else format_by_name(path))
 
 
+@Parameter(name="*", group="Output")
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """Where the results of rows are written."""
+
+    output: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None
+    """File to write instead of stdout: .csv, .parquet or .arrow."""
+    keep: Annotated[list[str] | None, Parameter(negative="")] = None
+    """Column of the table to copy to the output. May be repeated."""
+
+    @property
+    def kept(self) -> list[str]:
+        return self.keep or []
+
+    def check(self) -> None:
+        """Raise an error if the file cannot be written."""
+        if self.output is not None:
+            check_output(self.output)
+
+    def announcement(self, n_rows: int) -> list[str]:
+        """Return the lines to print after writing: none for stdout."""
+        return [] if self.output is None else [f"{n_rows:,} rows written to {self.output}"]
+
+
 def format_by_name(path: str) -> str:
     """Return the format by the extension of a file."""
     name = Path(path).name.lower()

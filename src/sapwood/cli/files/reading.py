@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +13,9 @@ from sapwood.cli.files.arrow import arrow_columns, parquet_columns, read_arrow, 
 from sapwood.cli.files.csv import csv_columns, read_csv_files
 from sapwood.cli.files.paths import Reading, expand
 from sapwood.cli.files.sparse import SparseTable, read_svmlight
+from sapwood.cli.files.streams import Files
 
+LARGE = 1 << 26  # bytes of files that are read in batches
 READERS: dict[str, Callable[[str], pa.Table]] = {"parquet": read_parquet, "arrow": read_arrow}
 
 
@@ -32,6 +35,15 @@ def read_tables(paths: Sequence[str], reading: Reading, n_columns: int | None = 
             raise CommandError(f"{path}: the column {twice[0]!r} occurs twice")
     ordered = [tables[path] for path in files]
     return ordered[0] if len(ordered) == 1 else _concatenate(files, ordered)
+
+
+def open_tables(paths: Sequence[str], reading: Reading, n_columns: int | None = None) -> pa.Table | SparseTable | Files:
+    """Return files as one table, as `read_tables` does; large files as a table that is read in batches."""
+    files = expand(paths)
+    is_large = sum(map(os.path.getsize, files)) > LARGE and all(map(os.path.isfile, files))
+    if not is_large or "svmlight" in map(reading.format_of, files):
+        return read_tables(paths, reading, n_columns)
+    return Files(files, reading)
 
 
 def _concatenate(files: Sequence[str], tables: Sequence[pa.Table]) -> pa.Table:
