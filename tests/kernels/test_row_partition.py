@@ -108,7 +108,8 @@ def assert_the_same(a, b):
 
 def check(rows, gradients, constraints=None, first_row=0, **how):
     """Grow on all rows at once, on one partition and on several; returns the tree."""
-    constraints = constraints or {}
+    constraints = dict(constraints or {})
+    how["extra"] = constraints.pop("extra", False)  # a rule of each tree
     expected = grow(constrain(rows.local(first_row=first_row), **constraints), gradients, **how)
     for n_partitions in CUTS:
         n_threads = 1 + n_partitions % 2
@@ -245,10 +246,11 @@ def test_limits_that_change(kernels, mode, rest):
     rng = np.random.default_rng(9)
     rows, gradients = Rows.plain(kernels, Binned.random(rng, 1_500, 8)), Gradients.random(rng, 1_500, mode)
     bounds = {node: (-rng.random() * 3, rng.random() * 3) for node in range(200)}
-    how = {"n_splits": 60, "limits": bounds.get, "gradient_unit": 2.0**-20, "hessian_unit": 2.0**-20, "min_count": 4}
-    expected = grow(constrain(rows.local(), **CONSTRAINTS["neighbours"]), gradients, **how)
+    how = {"n_splits": 60, "limits": bounds.get, "gradient_unit": 2.0**-20, "hessian_unit": 2.0**-20, "min_count": 4, "extra": True}
+    constraints = {name: value for name, value in CONSTRAINTS["neighbours"].items() if name != "extra"}
+    expected = grow(constrain(rows.local(), **constraints), gradients, **how)
     for n_partitions in CUTS:
-        grower = constrain(rows.summed(n_partitions, max_histogram_bytes=rest), **CONSTRAINTS["neighbours"])
+        grower = constrain(rows.summed(n_partitions, max_histogram_bytes=rest), **constraints)
         assert_the_same(expected, grow(grower, gradients, **how))
 
 
