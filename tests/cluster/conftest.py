@@ -1,4 +1,4 @@
-"""One Dask cluster for all tests of a session. Its workers are forks of a process that has imported Sapwood: they start at once."""
+"""One Dask cluster for all tests of this package. Its workers are forks of a process that has imported Sapwood: they start at once."""
 
 import dask
 import pytest
@@ -6,7 +6,7 @@ import pytest
 IMPORTED_BY_WORKERS = ["distributed.nanny", "distributed.worker", "pandas", "sapwood.dask", "tests.cluster.cases"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # closed at its end: idle workers take a fifth of a core
 def client():
     from distributed import Client, LocalCluster
     from distributed.utils import get_mp_context

@@ -95,6 +95,15 @@ def test_an_error_in_one_worker_ends_the_fit(client):
     assert DaskBoostingRegressor(client=client, **PARAMETERS).fit(delayed(X), delayed(NOISY)).n_iter_ == 8
 
 
+@pytest.fixture
+def interruptible():
+    """SIGINT raises KeyboardInterrupt. Shells ignore it in background jobs."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c(client):
     """The workers stop, keep nothing, and can be used again; the estimator is not changed."""
     estimator = DaskBoostingRegressor(client=client, **PARAMETERS | {"max_iter": 1_000})
