@@ -75,6 +75,14 @@ class TestRegularisation:
         assert len(thresholds) > len({tree.threshold[0] for tree in FREE.model_.trees})
         assert error(model) < 2 * error(FREE)
 
+    def test_a_fraction_of_extra_trees(self):
+        for fraction, all_or_none in ((0.0, False), (1.0, True)):
+            assert regressor(extra_trees=fraction).model_.to_bytes() == regressor(extra_trees=all_or_none).model_.to_bytes()
+        trees = regressor(extra_trees=0.5, learning_rate=1e-12, max_iter=60).model_.trees  # steps so small that gradients stay the same
+        best = regressor(learning_rate=1e-12, max_iter=1).model_.trees[0]
+        n_best = sum(np.array_equal(tree.threshold, best.threshold) for tree in trees)
+        assert 18 <= n_best <= 42
+
     def test_a_feature_of_no_weight_is_not_used(self):
         model = regressor(feature_weights={0: 0.0, 1: 0.5})
         assert model.importances("split")[0] == 0
