@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
 from sapwood import BoostingClassifier, BoostingRegressor
 from sapwood.report import render
@@ -138,7 +139,8 @@ def test_controls_change_charts(browser, binary_page):
         "return [...document.querySelectorAll('#data tbody tr')].filter(r => !r.hidden).map(r => r.cells[0].textContent)"
     ) == ["town"]
     browser.driver.find_element(By.CSS_SELECTOR, "[data-chart=importance] details.numbers summary").click()
-    assert browser.run("return document.querySelectorAll('[data-chart=importance] details.numbers tbody tr').length") > 3
+    rows = "return document.querySelectorAll('[data-chart=importance] details.numbers tbody tr').length"
+    WebDriverWait(browser.driver, 30).until(lambda _: browser.run(rows) > 3)  # browsers send toggle events some time after the click
 
 
 def test_tree_explorer_by_keyboard(browser, binary_page):
