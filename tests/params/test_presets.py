@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 
 from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor
+from sapwood.params.columns import FeatureSpec
 from sapwood.params.presets import CLASSIC, PRESETS, Shape, resolve_parameters
 from sapwood.params.table import BY_PRESET, COMMON
 
@@ -114,7 +115,7 @@ def test_never_much_worse_than_a_constant(preset):
         ({"max_depth": 3}, ("leafwise", 3, 8)),
         ({"max_depth": 3, "grow_policy": "symmetric"}, ("symmetric", 3, None)),
         ({"forced_splits": {"feature": 0, "threshold": 0.0}}, ("leafwise", None, 8)),
-        ({"max_bins": 1000}, ("leafwise", None, 8)),
+        ({"max_bins": 1000}, ("leafwise", None, 31)),
         ({"leaf_model": "linear"}, ("leafwise", None, 8)),
     ],
     ids=str,
@@ -152,3 +153,27 @@ def test_streams_and_files_give_the_model_of_an_array(n_rows, tmp_path):
     ):
         assert other.model_.to_bytes() == expected.model_.to_bytes()
         assert other.resolved_params_ == expected.resolved_params_
+
+
+@pytest.mark.parametrize("n_rows", [300, 5_200])
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"max_bins": 1000},
+        {"max_bins": {0: 300}},
+        {"feature_spec": FeatureSpec({0: {"max_bins": 300}})},
+        {"sampling": "goss"},
+        {"sampling": "bayesian"},
+        {"validation_folds": 3},
+        {"refit_all": True},
+        {"forced_splits": {"feature": 0, "threshold": 0.0}},
+        {"monotonic_cst": [1, 0], "monotonic_method": "neighbours"},
+        {"validation_fraction": None},
+    ],
+    ids=str,
+)
+def test_choices_can_be_combined_with_what_is_given(parameters, n_rows):
+    x = np.random.default_rng(6).normal(size=(n_rows, 2))
+    fitted = BoostingRegressor(learning_rate=0.5, **parameters).fit(x, x[:, 0] + np.sin(x[:, 1]))
+    assert fitted.score(x, x[:, 0] + np.sin(x[:, 1])) > 0.9
+    assert not set(parameters) & set(fitted.resolved_params_)

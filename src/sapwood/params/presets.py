@@ -12,7 +12,10 @@ from numbers import Integral
 from types import SimpleNamespace
 from typing import Any, cast
 
+import numpy as np
+
 from sapwood.data.binning import MAX_CUTS
+from sapwood.params.columns import FeatureSpec
 from sapwood.params.signatures import CommonParameters, ResolvedParameters
 
 AUTO = "auto"
@@ -198,7 +201,11 @@ PRESETS: dict[str, Callable[[Shape], dict[str, Choice]]] = {"auto": auto, "fast"
 
 def is_classic(p: CommonParameters, shape: Shape, continues: bool) -> bool:
     """Whether parameters that are 'auto' have the values of 'classic', whatever the preset, since early stopping cannot choose rounds."""
-    other_mode = p.boosting != "plain" or p.tree_method in ("exact", "approx")
+    other_mode = (
+        p.boosting != "plain"
+        or p.tree_method in ("exact", "approx")
+        or max(most_bins(p.max_bins), most_bins(p.feature_spec)) > MAX_CUTS + 1
+    )
     return p.max_iter != AUTO or p.early_stopping is False or not shape.stops or continues or p.warm_start or other_mode
 
 
@@ -214,6 +221,12 @@ def resolve_parameters(p: CommonParameters, shape: Shape, continues: bool) -> tu
     policy = choices["grow_policy"].value if is_auto(p, "grow_policy") else p.grow_policy
     if policy == "symmetric" and not is_auto(p, "max_depth") and p.max_depth is not None:
         choices["max_leaf_nodes"] = Choice(None, "max_depth of symmetric trees is given")
+    if p.sampling in ("goss", "bayesian"):
+        choices["subsample"] = Choice(1.0, f"sampling={p.sampling!r} draws the rows")
+    if not is_auto(p, "validation_folds") and p.validation_folds is not None:
+        choices["refit_all"] = Choice(False, "models of folds are averaged")
+    if not is_auto(p, "refit_all") and p.refit_all:
+        choices["validation_folds"] = Choice(None, "refit_all is given")
     chosen = {name: choice for name, choice in choices.items() if is_auto(p, name)}
     values = vars(p) | {name: choice.value for name, choice in chosen.items()}
     return cast(ResolvedParameters, SimpleNamespace(**values)), ResolvedParams(chosen)
@@ -231,8 +244,6 @@ def needs_leafwise(p: CommonParameters) -> str:
         "max_leaf_nodes": not is_auto(p, "max_leaf_nodes"),
         "max_depth": not is_auto(p, "max_depth"),
         "forced_splits": p.forced_splits is not None,
-        "max_bins": not (isinstance(p.max_bins, Integral) and p.max_bins <= MAX_CUTS + 1),
-        "cut_points": p.cut_points is not None,
         "leaf_model": p.leaf_model != "constant",
         "monotonic_method": p.monotonic_method != "basic",
     }
@@ -246,3 +257,11 @@ def needs_single_run(p: CommonParameters) -> str:
         "validation_fraction is None": p.validation_fraction is None,
     }
     return next((reason for reason, needs in reasons.items() if needs), "")
+
+
+def most_bins(max_bins: Any) -> int:
+    """Return the largest number of bins of a feature that is given: as one number, by feature, or in a FeatureSpec; 0 for none."""
+    if isinstance(max_bins, FeatureSpec):
+        max_bins = max_bins.of("max_bins")
+    given = max_bins.values() if isinstance(max_bins, Mapping) else np.atleast_1d(max_bins)
+    return max((int(value) for value in given if isinstance(value, Integral)), default=0)
