@@ -1,7 +1,13 @@
 """What all tests share. Slow tests run only with `--slow`, as `make hostile` does."""
 
+import os
+
 import pytest
 from hypothesis import settings
+
+# Two test processes share two CPUs: one thread each where a test does not say how many, and threads of other libraries must not spin.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 # The same examples every time. To look for new ones: pytest --hypothesis-profile=search
 settings.register_profile("sapwood", deadline=None, derandomize=True, max_examples=50)

@@ -11,6 +11,7 @@ import numpy as np
 
 from sapwood.runtime.collective import ThreadCollective, thread_collectives
 from sapwood.runtime.execution import Execution
+from tests.cpus import stay_on_one_cpu
 
 LONGEST = 300.0  # seconds that a partition may take
 
@@ -18,29 +19,22 @@ LONGEST = 300.0  # seconds that a partition may take
 class CheckedCollective(ThreadCollective):
     """A collective that raises where partitions do not call the same methods in the same order."""
 
-    def sum(self, values):
-        self._agree("sum", values)
-        return super().sum(values)
-
-    def max(self, values):
-        self._agree("max", values)
-        return super().max(values)
-
-    def gather(self, values):
-        self._agree("gather", values)
-        return super().gather(values)
-
-    def gather_objects(self, value):
-        self._agree("gather_objects")
-        return super().gather_objects(value)
-
     def finish(self):
-        self._agree("finish")
+        self._meet(None, finish)
 
-    def _agree(self, method, values=None):
-        shape = None if values is None else np.shape(values)[method == "gather" :]
-        calls = self._exchange.meet(self.rank, (method, shape, None if values is None else np.asarray(values).dtype), list)
-        assert all(call == calls[0] for call in calls), f"partitions call different methods: {calls}"
+    def _meet(self, value, reduce):
+        of = (value.shape[reduce is np.concatenate :], value.dtype) if reduce not in (list, finish) else None
+        call = reduce.__name__, of
+
+        def read(slots):
+            assert all(other == call for other, _ in slots), f"partitions call different methods: {[other for other, _ in slots]}"
+            return reduce([value for _, value in slots])
+
+        return super()._meet((call, value), read)
+
+
+def finish(values):
+    """What all partitions call at their end."""
 
 
 def run(n: int, function: Callable[[Execution], Any], n_threads: int = 1) -> list[Any]:
@@ -53,6 +47,8 @@ def run(n: int, function: Callable[[Execution], Any], n_threads: int = 1) -> lis
     errors: list[BaseException] = []
 
     def work(collective: CheckedCollective) -> None:
+        if n_threads == 1:
+            stay_on_one_cpu()  # they wait for each other all the time, which takes half as long on one CPU
         try:
             results[collective.rank] = function(Execution(n_threads, collective))
             collective.finish()

@@ -15,7 +15,7 @@ X, sales = make_sales(6000, n_stores=400)
 train, test = slice(0, 4500), slice(4500, None)
 scores = {}
 for encoding in ("auto", "partition", "onehot", "target", "count"):
-    model = BoostingRegressor(categorical_encoding=encoding, datetime_features="auto").fit(X[train], sales[train])
+    model = BoostingRegressor(categorical_encoding=encoding, datetime_features="auto", max_iter=300).fit(X[train], sales[train])
     scores[encoding] = model.score(X[test], sales[test])
 figure, axis = plt.subplots(figsize=(6, 3))
 axis.barh(list(scores), list(scores.values()))

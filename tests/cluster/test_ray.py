@@ -40,7 +40,9 @@ def on_ray(case, n_workers, split, **more):
     return estimator.fit(put(case.X, split), put(case.y, split), **given, **case.options, **more)
 
 
-@pytest.mark.parametrize(("n", "split"), [(1, "even"), (2, "uneven"), (4, "even")])
+@pytest.mark.parametrize(
+    ("n", "split"), [pytest.param(1, "even", marks=pytest.mark.slow), (2, "uneven"), pytest.param(4, "even", marks=pytest.mark.slow)]
+)
 def test_any_number_of_workers(n, split):
     fitted = on_ray(CASES["categories"], n, split)
     assert fitted.to_bytes() == expected(CASES["categories"])

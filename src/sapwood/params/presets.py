@@ -24,6 +24,7 @@ VERY_FEW_ROWS = 1_000  # below, trees are smaller
 FEW_ROWS = 5_000  # below, models of folds are averaged; from here on, rows are held out once
 MANY_ROWS = 20_000
 VERY_MANY_ROWS = 50_000  # from here on, fewer and larger steps bound the time of a fit to that of about 1,000 rounds
+MANY_FEATURES = 200  # from here on, models of folds have fewer and larger steps
 HELD_OUT, KEPT = 0.1, 0.9  # fractions of the rows
 
 # Values of scikit-learn's HistGradientBoosting, and of parameters that it does not have.
@@ -149,8 +150,10 @@ def best(shape: Shape) -> dict[str, Choice]:
 
 
 def _max_iter(shape: Shape) -> int:
-    """Return the maximum number of rounds. A tree per output and round costs as many times more."""
-    rounds = 2000 if shape.n_rows < FEW_ROWS else 1000 if shape.n_rows < VERY_MANY_ROWS else 500
+    """Return the maximum number of rounds: fewer where a round has a tree for each output, or where 5 models have many features."""
+    rounds = 1000 if shape.n_rows < VERY_MANY_ROWS else 500
+    if shape.n_rows < FEW_ROWS and shape.n_features > MANY_FEATURES:
+        rounds = rounds * MANY_FEATURES // shape.n_features
     trees = 1 if shape.kind == "multiclass" else shape.n_outputs
     return max(200, rounds // trees)
 
@@ -158,6 +161,8 @@ def _max_iter(shape: Shape) -> int:
 def _learning_rate(shape: Shape) -> float:
     if shape.kind == "multiclass" or shape.n_outputs > 1:
         return 0.1 if shape.n_rows < MANY_ROWS else 0.05
+    if shape.n_rows < FEW_ROWS:  # larger steps where there are fewer
+        return min(0.1, 50 / _max_iter(shape))
     return 0.05 if shape.n_rows < MANY_ROWS else 0.07 if shape.n_rows < VERY_MANY_ROWS else 0.1
 
 

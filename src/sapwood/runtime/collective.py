@@ -54,23 +54,31 @@ class ThreadCollective(Collective):
         self.rank, self.size, self._exchange = rank, exchange.size, exchange
 
     def sum(self, values: np.ndarray) -> np.ndarray:
-        return self._reduce(values, lambda parts: np.sum(parts, axis=0, dtype=parts[0].dtype))
+        return self._meet(np.array(values), _sum)  # a copy: the caller may change its array while others still read
 
     def max(self, values: np.ndarray) -> np.ndarray:
-        return self._reduce(values, lambda parts: np.max(parts, axis=0))
+        return self._meet(np.array(values), _max)
 
     def gather(self, values: np.ndarray) -> np.ndarray:
-        return self._reduce(values, np.concatenate)
+        return self._meet(np.array(values), np.concatenate)
 
     def gather_objects(self, value: T) -> list[T]:
-        return self._exchange.meet(self.rank, value, list)
+        return self._meet(value, list)
 
-    def _reduce(self, values: np.ndarray, reduce: Callable[[Sequence[np.ndarray]], np.ndarray]) -> np.ndarray:
-        return self._exchange.meet(self.rank, np.asarray(values), reduce)
+    def _meet(self, value: Any, reduce: Callable[[Sequence[Any]], Any]) -> Any:
+        return self._exchange.meet(self.rank, value, reduce)
 
     def abort(self) -> None:
         """Raise BrokenBarrierError in the other partitions, after an error in this one."""
         self._exchange.barrier.abort()
+
+
+def _sum(parts: Sequence[np.ndarray]) -> np.ndarray:
+    return np.sum(parts, axis=0, dtype=parts[0].dtype)
+
+
+def _max(parts: Sequence[np.ndarray]) -> np.ndarray:
+    return np.max(parts, axis=0)
 
 
 class _Exchange:
@@ -79,15 +87,17 @@ class _Exchange:
     def __init__(self, size: int) -> None:
         self.size = size
         self.barrier = threading.Barrier(size)
-        self.slots: list[Any] = [None] * size
+        self._slots: tuple[list[Any], list[Any]] = ([None] * size, [None] * size)
+        self._turns = [0] * size
 
     def meet(self, rank: int, value: Any, read: Callable[[list[Any]], T]) -> T:
         """Return the result of a function of the values of all partitions."""
-        self.slots[rank] = value
+        # Two sets of slots by turns: who writes to the first set again has met all others at the second, after they had read the first.
+        slots = self._slots[self._turns[rank] % 2]
+        self._turns[rank] += 1
+        slots[rank] = value
         self.barrier.wait()
-        result = read(self.slots)
-        self.barrier.wait()  # no slot is overwritten before all threads have read it
-        return result
+        return read(slots)
 
 
 def thread_collectives(size: int) -> list[ThreadCollective]:
