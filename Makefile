@@ -39,7 +39,7 @@ stubs: .venv/dev  ## write the types of the compiled modules
 
 unit: .venv/dev browser
 	@$(BIN)/python -m compileall -q src/sapwood  # for the processes that tests start, also where PYTHONDONTWRITEBYTECODE is set
-	@$(BIN)/python -m pytest -n 2
+	@$(BIN)/python -m pytest -n 3
 
 page: web/node_modules/.package-lock.json  ## bundle the script and styles of the report (needs Node.js 20 or newer)
 	@cd web && node build.mjs

@@ -1,5 +1,6 @@
 """What all tests share. Slow tests run only with `--slow`, as `make hostile` does."""
 
+import gc
 import os
 
 import pytest
@@ -13,6 +14,19 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 settings.register_profile("sapwood", deadline=None, derandomize=True, max_examples=50)
 settings.register_profile("search", deadline=None, max_examples=1000)
 settings.load_profile("sapwood")
+
+gc.disable()  # until all tests are collected: they live as long as the process
+
+
+def pytest_collection_finish(session):
+    gc.collect()
+    gc.freeze()  # so that no later collection looks at 18,000 tests
+    gc.set_threshold(20_000, 20, 20)
+    gc.enable()
+
+
+def pytest_sessionfinish(session):
+    gc.unfreeze()
 
 
 def pytest_addoption(parser):

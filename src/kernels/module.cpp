@@ -32,6 +32,7 @@ NB_MODULE(SAPWOOD_MODULE, m) {
   bind_tables(m);
   bind_pages(m);
   bind_rules(m);
+  bind_branches(m);
   bind_nodes(m);
   bind_partition(m);
   bind_search(m);

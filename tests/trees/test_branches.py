@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from sapwood import BoostingRegressor
+from sapwood.runtime.kernels import LeafMinimum, divide_levels
 from sapwood.trees.branches import Branches
 from sapwood.trees.frontier import level_features
 
@@ -26,6 +27,55 @@ def groups_of(counts, least):
         return divide(branch, bit - 1)
 
     return set(divide(list(range(len(counts))), int(np.log2(len(counts))) - 1))
+
+
+def divided_by_numpy(sums, minimum):
+    """What the kernel returns, level by level in NumPy."""
+    n_levels, of_leaves = int(np.log2(len(sums[0]))), np.array(sums)
+    leaf, most = np.arange(1 << n_levels), 2 << n_levels
+    of_level, left, right = np.full((3, most), -1)
+    whole = np.zeros((3, most), dtype=np.int64)
+    whole[:, 0] = of_leaves.sum(axis=1)
+    n, ends, of_leaf = 1, np.zeros(1, dtype=np.int64), np.zeros(len(leaf), dtype=np.int64)  # `of_leaf`: position among the ends
+    for level in range(n_levels):
+        side = leaf >> (n_levels - level - 1) & 1
+        halves = np.zeros((2 * len(ends), 3), dtype=np.int64)
+        np.add.at(halves, 2 * of_leaf + side, of_leaves.T)
+        rows, hessian, scale = minimum
+        divided = ((halves[:, 2] >= rows) & (halves[:, 1] / scale >= hessian)).reshape(-1, 2).all(axis=1)
+        above, n_below = ends[divided], 2 * int(divided.sum())
+        below = np.arange(n, n + n_below)
+        of_level[above], left[above], right[above] = level, below[::2], below[1::2]
+        whole[:, n : n + n_below] = halves[np.repeat(divided, 2)].T
+        place = np.where(divided, (~divided).sum() + 2 * (np.cumsum(divided) - 1), np.cumsum(~divided) - 1)
+        of_leaf = place[of_leaf] + side * divided[of_leaf]
+        ends, n = np.concatenate([ends[~divided], below]), n + n_below
+    return of_level[:n], left[:n], right[:n], whole[:, :n], ends[of_leaf]
+
+
+@pytest.mark.parametrize("n_levels", [0, 1, 2, 4, 9])
+@pytest.mark.parametrize("minimum", [(0, 0.0, 1.0), (1, 0.0, 1.0), (4, 0.0, 1.0), (0, 0.7, 8.0), (5, 1.3, 7.0)])
+def test_the_kernel_divides_as_numpy_does(n_levels, minimum):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        rows = rng.poisson(rng.exponential(6, 1 << n_levels)) * rng.integers(0, 2, 1 << n_levels)
+        sums = rng.integers(-(10**15), 10**15, len(rows)), rng.integers(0, 9, len(rows)) * rows, rows
+        for found, wanted in zip(divide_levels(*sums, LeafMinimum(*minimum)), divided_by_numpy(sums, minimum), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+def test_arguments_of_the_kernel_are_checked():
+    leaves, minimum = np.ones(4, dtype=np.int64), LeafMinimum(1, 0.0, 1.0)
+    with pytest.raises(ValueError, match=r"2\^n_levels leaves"):
+        divide_levels(leaves[:3], leaves[:3], leaves[:3], minimum)
+    with pytest.raises(ValueError, match=r"2\^n_levels leaves"):
+        divide_levels(leaves[:0], leaves[:0], leaves[:0], minimum)
+    with pytest.raises(ValueError, match="sums must be of the same leaves"):
+        divide_levels(leaves, leaves[:2], leaves, minimum)
+    with pytest.raises(ValueError, match="sums must be of the same leaves"):
+        divide_levels(leaves, leaves, leaves[:2], minimum)
+    with pytest.raises(ValueError, match="hessian_scale must be positive"):
+        LeafMinimum(1, 0.0, 0.0)
 
 
 def regressor(**parameters):
@@ -49,7 +99,7 @@ def test_branches_are_those_of_a_plain_recursion(n_levels, least):
         rng = np.random.default_rng(seed)
         counts = rng.poisson(rng.exponential(8, 1 << n_levels)) * rng.integers(0, 2, 1 << n_levels)
         sums = rng.integers(-99, 99, len(counts)), counts, counts
-        branches = Branches.of_levels(list(range(n_levels)), sums, lambda sums: sums[2] >= least)
+        branches = Branches.of_levels(list(range(n_levels)), sums, LeafMinimum(least, 0.0, 1.0))
         found = {frozenset(np.flatnonzero(branches.groups == group).tolist()) for group in branches.groups}
         assert found == groups_of(counts, least)
         for part, whole in zip(sums, branches.sums, strict=True):
@@ -60,7 +110,7 @@ def test_branches_are_those_of_a_plain_recursion(n_levels, least):
 
 def test_a_side_without_rows_leaves_the_levels_below_alone():
     counts = np.array([5, 7, 0, 0])  # the first level sends all rows left, the second divides them
-    branches = Branches.of_levels([0, 1], (counts, counts, counts), lambda sums: sums[2] >= 1)
+    branches = Branches.of_levels([0, 1], (counts, counts, counts), LeafMinimum(1, 0.0, 1.0))
     np.testing.assert_array_equal(branches.groups, [0, 1, 0, 1])
 
 

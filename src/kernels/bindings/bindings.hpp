@@ -209,6 +209,7 @@ void bind_losses(nb::module_& m);
 void bind_ranking(nb::module_& m);
 void bind_tables(nb::module_& m);
 void bind_sampling(nb::module_& m);
+void bind_branches(nb::module_& m);
 void bind_bundling(nb::module_& m);
 void bind_pages(nb::module_& m);
 void bind_rules(nb::module_& m);

@@ -540,6 +540,29 @@ class TreeConstraints:
         min_level_rows: int = 1,
     ) -> None: ...
 
+class LeafMinimum:
+    """
+    Rows and hessian that a leaf must have. Fixed-point hessians are divided by `hessian_scale`.
+    """
+
+    def __init__(self, rows: int, hessian: float, hessian_scale: float) -> None: ...
+
+def divide_levels(
+    gradient: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    hessian: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    rows: Annotated[NDArray[numpy.int64], dict(shape=(None,), order="C", device="cpu", writable=False)],
+    minimum: LeafMinimum,
+) -> tuple[
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+    Annotated[NDArray[numpy.int64], dict(shape=(None, None))],
+    Annotated[NDArray[numpy.int64], dict(shape=(None,))],
+]:
+    """
+    Branches of a symmetric tree from the sums of its leaves: level that divides each, left, right, sums (3, n), and branch of each leaf.
+    """
+
 class GrownTree:
     """
     A tree that is grown: nodes in real units; `lower`, `upper`, `anchor` of its leaves.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -114,7 +113,7 @@ class TreeRefitter(TreeFitter):
         self.leaf_fit.before_growth(gradients, gradients.rows)
         gradient, hessian = self.leaf_sums([gradients])
         sums = gradient[:, 0], hessian[:, 0], count
-        branches = config.frontier(config.max_leaves).group_leaves(tree, sums, partial(config.rules.allows_leaves, scale=gradients.scale))
+        branches = config.frontier(config.max_leaves).group_leaves(tree, sums, config.rules.leaf_minimum(gradients.scale))
         if branches is None and config.rules.limits_values:
             leaves.limits = Branches.of_nodes(tree, leaf_nodes, sums).limits(gradients, config.rules)
         leaves.group(branches, gradients, config.rules)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from sapwood.runtime import kernels
 from sapwood.trees.gradients import FixedGradients
 from sapwood.trees.rules import Limits, Rules
 from sapwood.trees.tree import Tree
@@ -42,7 +43,7 @@ class Branches:
         return cls(tree.feature, left, tree.right, whole, leaves)
 
     @classmethod
-    def of_levels(cls, features: Sequence[int], sums: Sums, allows: Callable[[Sums], np.ndarray]) -> Branches:
+    def of_levels(cls, features: Sequence[int], sums: Sums, minimum: kernels.LeafMinimum) -> Branches:
         """Return the branches of a symmetric tree whose levels split on these features.
 
         A branch is divided by a level if both sides have enough rows; otherwise all its rows go on to the next level together. So the
@@ -51,28 +52,10 @@ class Branches:
         Parameters
         ----------
         sums : of the 2^n_levels leaves, from left to right
-        allows : returns whether nodes with given sums may be leaves
+        minimum : what a leaf must have
         """
-        n_levels, of_leaves = len(features), np.array(sums)
-        leaf, most = np.arange(1 << n_levels), 2 << n_levels
-        feature, left, right = np.full((3, most), -1)
-        whole = np.zeros((3, most), dtype=of_leaves.dtype)
-        whole[:, 0] = of_leaves.sum(axis=1)
-        n, ends, of_leaf = 1, np.zeros(1, dtype=np.int64), np.zeros(len(leaf), dtype=np.int64)  # `of_leaf`: position among the ends
-        for level, own in enumerate(features, 1):
-            side = leaf >> (n_levels - level) & 1
-            halves = np.zeros((2 * len(ends), 3), dtype=of_leaves.dtype)
-            np.add.at(halves, 2 * of_leaf + side, of_leaves.T)
-            divided = np.asarray(allows((halves[:, 0], halves[:, 1], halves[:, 2])).reshape(-1, 2).all(axis=1))
-            above, n_below = ends[divided], 2 * int(divided.sum())
-            below = np.arange(n, n + n_below)
-            feature[above], left[above], right[above] = own, below[::2], below[1::2]
-            whole[:, n : n + n_below] = halves[np.repeat(divided, 2)].T
-            rest = len(ends) - len(above)
-            place = np.where(divided, rest + 2 * (np.cumsum(divided) - 1), np.cumsum(~divided) - 1)  # of each end among the next ones
-            of_leaf = place[of_leaf] + side * divided[of_leaf]
-            ends, n = np.concatenate([ends[~divided], below]), n + n_below
-        return cls(feature[:n], left[:n], right[:n], whole[:, :n], ends[of_leaf])
+        level, left, right, whole, of_leaf = kernels.divide_levels(*sums, minimum)
+        return cls(np.array([*features, -1])[level], left, right, whole, of_leaf)
 
     @property
     def groups(self) -> np.ndarray:

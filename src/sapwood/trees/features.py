@@ -160,9 +160,8 @@ class RestrictedFeatures(TreeFeatures):
 
     def _allowed(self, node: int, depth: int, path: frozenset[int]) -> np.ndarray:
         if (depth, path) not in self.known:
-            self.known[depth, path] = self._allowed_at(depth, path)
-        drawn = _draw(self.known[depth, path], self.policy.by_node, (self.key + BY_NODE * (node + 1)) & MASK)
-        return drawn.astype(np.uint8)
+            self.known[depth, path] = self._allowed_at(depth, path).astype(np.uint8)
+        return _draw(self.known[depth, path], self.policy.by_node, (self.key + BY_NODE * (node + 1)) & MASK)
 
     def _allowed_at(self, depth: int, path: frozenset[int]) -> np.ndarray:
         """Return the features of the nodes of a level below the features of a path, (n_features,) bool."""

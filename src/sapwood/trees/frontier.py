@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
+from sapwood.runtime import kernels
 from sapwood.trees.branches import Branches, Sums
 from sapwood.trees.tree import Tree
 
@@ -28,10 +29,10 @@ class Frontier:
         self.leaf_batch = leaf_batch
         self.leaves_left: float = float("inf") if max_leaves is None else max_leaves - 1
 
-    def group_leaves(self, tree: Tree, sums: Sums, allows: Callable[[Sums], np.ndarray]) -> Branches | None:
+    def group_leaves(self, tree: Tree, sums: Sums, minimum: kernels.LeafMinimum) -> Branches | None:
         """Return the branches of a grown tree: leaves of a branch have the same value. None: each leaf has its own value.
 
-        `sums` are those of the leaves; `allows` returns whether nodes with given sums may be leaves.
+        `sums` are those of the leaves; `minimum` is what a leaf must have.
         """
         return None
 
@@ -145,23 +146,29 @@ class Symmetric(Frontier):
     def full(self) -> bool:
         return self.leaves_left < 2 * self.n_chosen
 
-    def group_leaves(self, tree: Tree, sums: Sums, allows: Callable[[Sums], np.ndarray]) -> Branches | None:
+    def group_leaves(self, tree: Tree, sums: Sums, minimum: kernels.LeafMinimum) -> Branches | None:
         features = level_features(tree)
-        return None if features is None else Branches.of_levels(features, sums, allows)
+        return None if features is None else Branches.of_levels(features, sums, minimum)
 
 
 def level_features(tree: Tree) -> list[int] | None:
     """Return the feature of each level of a symmetric tree whose nodes are in the order of levels; None for any other tree."""
     n_inner = len(tree.feature) // 2
-    n_levels, inner = (n_inner + 1).bit_length() - 1, np.arange(n_inner)
+    n_levels = (n_inner + 1).bit_length() - 1
     if n_inner + 1 != 1 << n_levels or (tree.feature[:n_inner] < 0).any():
         return None
-    if not np.array_equal(tree.left[:n_inner], 2 * inner + 1) or not np.array_equal(tree.right[:n_inner], 2 * inner + 2):
+    left, right, first = _level_order(n_levels)
+    if not np.array_equal(tree.left[:n_inner], left) or not np.array_equal(tree.right[:n_inner], right):
         return None
-    sizes = 1 << np.arange(n_levels)
-    first = np.repeat(sizes - 1, sizes)  # (n_inner,) first node of the level of each
     same = (tree.feature[first] == tree.feature[:n_inner]) & (tree.threshold[first] == tree.threshold[:n_inner])
-    return tree.feature[sizes - 1].tolist() if same.all() else None
+    return tree.feature[(1 << np.arange(n_levels)) - 1].tolist() if same.all() else None
+
+
+@cache
+def _level_order(n_levels: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return left child, right child and first node of the level, of the inner nodes of a symmetric tree in the order of levels."""
+    inner, sizes = np.arange((1 << n_levels) - 1), 1 << np.arange(n_levels)
+    return 2 * inner + 1, 2 * inner + 2, np.repeat(sizes - 1, sizes)
 
 
 FRONTIERS: dict[str, type[Frontier]] = {"leafwise": LeafWise, "depthwise": DepthWise, "symmetric": Symmetric}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 
@@ -103,8 +102,8 @@ def _finish(
         leaves=NO_LEAVES,
         sets=sets,
     )
-    allows = partial(config.rules.allows_leaves, scale=gradients.scale)
-    leaves.group(frontier.group_leaves(tree, (gradient, hessian, rows), allows), gradients, config.rules)
+    minimum = config.rules.leaf_minimum(gradients.scale)
+    leaves.group(frontier.group_leaves(tree, (gradient, hessian, rows), minimum), gradients, config.rules)
     sums = leaves.group_sums(gradient), leaves.group_sums(hessian), leaves.group_sums(rows)
     steps = config.rules.leaf_steps(sums, gradients, leaves.limits)
     tree.leaves = ConstantLeaves.of_steps(len(feature), at, steps * config.learning_rate)

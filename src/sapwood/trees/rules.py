@@ -75,10 +75,9 @@ class Rules:
             extra=_uniform(key) < self.extra_trees,
         )
 
-    def allows_leaves(self, sums: tuple[np.ndarray, np.ndarray, np.ndarray], scale: GradientScale) -> np.ndarray:
-        """Return whether nodes with these exact sums may be leaves, (n_nodes,) bool."""
-        _, hessian, count = sums
-        return (count >= self.min_samples_leaf) & (hessian / (scale.hessian or 1.0) >= self.min_hessian)
+    def leaf_minimum(self, scale: GradientScale) -> kernels.LeafMinimum:
+        """Return the rows and the hessian that a leaf must have."""
+        return kernels.LeafMinimum(self.min_samples_leaf, self.min_hessian, scale.hessian or 1.0)
 
     def leaf_steps(self, sums: tuple[np.ndarray, np.ndarray, np.ndarray], gradients: FixedGradients, limits: Limits) -> np.ndarray:
         """Return the values of leaves with these exact sums of gradients, hessians and rows, (n_leaves,) float64."""
