@@ -73,9 +73,9 @@ class LeafWise(Frontier):
     def choose(self) -> list[int]:
         if not self.heap or self.full:
             return []
-        n = int(min(self.leaf_batch, len(self.heap), self.leaves_left))
+        n = 1 if self.leaf_batch == 1 else int(min(self.leaf_batch, len(self.heap), self.leaves_left))
         self.leaves_left -= n
-        return [heapq.heappop(self.heap)[1] for _ in range(n)]
+        return [heapq.heappop(self.heap)[1]] if n == 1 else [heapq.heappop(self.heap)[1] for _ in range(n)]
 
     def remove(self, node: int) -> None:
         self.heap = [entry for entry in self.heap if entry[1] != node]

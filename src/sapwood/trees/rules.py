@@ -72,7 +72,7 @@ class Rules:
             noise=form.noise,
             min_count=self.min_samples_leaf,
             gradient_unit=form.gradient_unit,
-            extra=_uniform(key) < self.extra_trees,
+            extra=self.extra_trees > 0 and _uniform(key) < self.extra_trees,
         )
 
     def leaf_minimum(self, scale: GradientScale) -> kernels.LeafMinimum:
