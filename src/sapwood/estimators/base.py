@@ -218,6 +218,8 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
         names: Callable[[int], list[str]] = prediction_names,
     ) -> Any:
         """Return the predictions of a table; for a stream an iterator over those of its batches. With a path, write them to a file."""
+        if type(X) is np.ndarray and path is None:  # fast path for single rows
+            return predict(X, offset)
         if "model_" not in self.__dict__:
             check_is_fitted(self)
         return predict_in_batches(predict, X, offset, path, self.model_.schema.text_names, names)

@@ -97,7 +97,7 @@ class Model:
 
     @property
     def trees_per_round(self) -> int:
-        return self.shared or self.n_outputs
+        return self.shared or len(self.base_score)
 
     def outputs_of(self, tree: int) -> slice:
         """Return the outputs that a tree adds to."""
@@ -257,12 +257,12 @@ class Model:
         return (0, self.n_rounds_used) if rounds is None else first_and_last(rounds, self.n_rounds)
 
     def _base_raw(self, n_rows: int) -> np.ndarray:
-        raw = np.empty((n_rows, self.n_outputs))
+        raw = np.empty((n_rows, len(self.base_score)))
         raw[:] = self.base_score
         return raw
 
     def _add_rounds(self, table: Table, raw: np.ndarray, first: int, last: int, execution: Execution) -> np.ndarray:
-        if not self.n_trees:
+        if first == last:
             return raw
         k = self.trees_per_round
         self.encoding.apply(table).score(self.scorer(), first * k, last * k, raw, execution)
