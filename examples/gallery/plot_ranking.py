@@ -14,11 +14,11 @@ from sapwood.datasets import make_queries
 X, relevance, qid = make_queries(300)
 train, test = next(GroupShuffleSplit(random_state=0).split(X, groups=qid))
 for loss in ("lambdamart", "pairwise", "xendcg"):
-    model = BoostingRanker(loss=loss).fit(X[train], relevance[train], qid=qid[train])
+    model = BoostingRanker(loss=loss, max_iter=200).fit(X[train], relevance[train], qid=qid[train])
     print(loss, f"NDCG {model.score(X[test], relevance[test], qid=qid[test]):.4f}")
 
 # %%
 # The relevance depends on the first three columns.
 
-plots.plot_importance(BoostingRanker().fit(X[train], relevance[train], qid=qid[train]))
+plots.plot_importance(model)
 plt.show()

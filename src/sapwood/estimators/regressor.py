@@ -171,7 +171,7 @@ class BoostingRegressor(RegressorSignatures, RegressorMixin, BaseBoosting, param
         --------
         >>> import numpy as np
         >>> from sapwood import BoostingRegressor
-        >>> X = np.arange(100.0)[:, None]
+        >>> X = np.arange(90.0)[:, None]
         >>> y = np.column_stack([100 - X[:, 0], X[:, 0] % 3 > 0])  # time, whether the event happened
         >>> model = BoostingRegressor(loss="cox").fit(X, y).fit_baseline(X, y)
         >>> model.predict_survival_function(X[:2], times=[10, 50]).shape
