@@ -9,6 +9,7 @@
 namespace sapwood {
 typedef double f64x4 __attribute__((vector_size(32)));
 typedef int64_t i64x4 __attribute__((vector_size(32)));
+typedef uint64_t u64x4 __attribute__((vector_size(32)));
 typedef int32_t i32x4 __attribute__((vector_size(16)));
 
 inline f64x4 splat(double x) { return f64x4{x, x, x, x}; }

@@ -79,7 +79,7 @@ class BinaryFeatureScan {
         h = word >> format.count_bits;
       }
       const i64x4 upper = __builtin_convertvector(load(upper_.data() + c), i64x4);
-      g = (upper & (node.g - g)) | (~upper & g);
+      g = (upper & (i64x4)(uint64_t(node.g) - (u64x4)g)) | (~upper & g);  // unsigned: lanes from `last` on may hold anything
       h = (upper & (node.h - h)) | (~upper & h);
       const f64x4 feature = __builtin_convertvector(load(feature_.data() + c), f64x4);
       const f64x4 lg = to_double(g), lh = to_double(h) * rules.hessian_unit, rg = total_g - lg, rh = total_h - lh;

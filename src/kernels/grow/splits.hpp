@@ -21,8 +21,8 @@ struct Candidates {
   int32_t bin[260];
 };
 
-// Whole numbers below 2^51 as doubles.
-inline f64x4 to_double(i64x4 v) { return (f64x4)(v + (i64x4)splat(kRound)) - kRound; }
+// Whole numbers below 2^51 as doubles. Unsigned, since lanes that nobody looks at may hold anything.
+inline f64x4 to_double(i64x4 v) { return (f64x4)((u64x4)v + (u64x4)splat(kRound)) - kRound; }
 inline f64x4 to_double(const int64_t* p) {
   i64x4 v;
   std::memcpy(&v, p, sizeof v);
