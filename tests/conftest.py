@@ -6,7 +6,7 @@ import os
 import pytest
 from hypothesis import settings
 
-# Two test processes share two CPUs: one thread each where a test does not say how many, and threads of other libraries must not spin.
+# Test processes share the CPUs: one thread each if a test does not set the number, and waiting threads of other libraries do not spin.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 

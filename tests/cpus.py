@@ -1,4 +1,4 @@
-"""Threads that stay on one CPU: with two test processes on two CPUs, each of them has its own."""
+"""Tests that run on one CPU, chosen by the number of the test process."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 
 def stay_on_one_cpu() -> None:
-    """Run this thread on one CPU from now on, where the system allows it. Sapwood counts one CPU, then."""
+    """Run this thread on one CPU from now on, where the system allows it. Sapwood then starts one thread."""
     if hasattr(os, "sched_setaffinity"):
         cpus = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cpus[int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % len(cpus)]})

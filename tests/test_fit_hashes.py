@@ -1,6 +1,6 @@
 """Every fit of `tests/fit_hashes.py` gives the bytes that were recorded: those of the model, of the saved estimator and of predictions.
 
-They were recorded on two threads and are compared on one, which is faster beside another test process. Where a change is meant to change
+They were recorded on two threads and are compared on one, which is faster beside other test processes. Where a change is meant to change
 them, record them again: `python tests/fit_hashes.py --write`.
 """
 

@@ -14,8 +14,6 @@ from tests.cluster.faulty import KillWorker
 
 pytestmark = [pytest.mark.xdist_group("ray"), pytest.mark.filterwarnings("ignore"), pytest.mark.usefixtures("local_ray")]
 CLASSES = {"BoostingClassifier": RayBoostingClassifier, "BoostingRegressor": RayBoostingRegressor, "BoostingRanker": RayBoostingRanker}
-QUICK: tuple[str, ...] = ()  # Dask runs all of them: workers of Ray take seconds to start
-cases = pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in CASES])
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +47,8 @@ def test_any_number_of_workers(n, split):
     assert fitted.communication_["workers"] == n
 
 
-@cases
+@pytest.mark.slow  # workers of Ray take seconds to start; those of Dask run all kinds in `make test`
+@pytest.mark.parametrize("name", CASES)
 def test_all_kinds_of_fits(name):
     assert on_ray(CASES[name], 3, "uneven").to_bytes() == expected(CASES[name])
 

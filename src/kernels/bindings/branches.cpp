@@ -22,13 +22,13 @@ void bind_branches(nb::module_& m) {
         const size_t n = gradient.size();
         require(n > 0 && n < size_t(1) << 31 && std::has_single_bit(n), "there must be 2^n_levels leaves");
         require(hessian.size() == n && rows.size() == n, "sums must be of the same leaves");
-        std::vector<BranchSums> leaves(n);
+        std::vector<Sums> leaves(n);
         for (size_t i = 0; i < n; ++i) leaves[i] = {gradient.data()[i], hessian.data()[i], rows.data()[i]};
         Branches found = divide_levels(leaves, std::countr_zero(n), minimum);
         const size_t n_branches = found.sums.size();
         std::vector<int64_t> sums(3 * n_branches);
         for (size_t i = 0; i < n_branches; ++i) {
-          sums[i] = found.sums[i].gradient, sums[n_branches + i] = found.sums[i].hessian, sums[2 * n_branches + i] = found.sums[i].rows;
+          sums[i] = found.sums[i].g, sums[n_branches + i] = found.sums[i].h, sums[2 * n_branches + i] = found.sums[i].count;
         }
         return std::tuple(to_numpy(std::move(found.level)), to_numpy(std::move(found.left)), to_numpy(std::move(found.right)),
                           to_numpy2(std::move(sums), n_branches), to_numpy(std::move(found.of_leaf)));

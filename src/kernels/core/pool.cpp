@@ -20,7 +20,7 @@ inline void relax() {
 
 constexpr int kRegions = 64;  // regions open at once; a caller that finds none free works alone
 constexpr int kMaxWorkers = 255;
-constexpr int kSpins = 4000;  // of an idle worker before it sleeps: some tens of microseconds
+constexpr int kSpins = 4000;  // of an idle worker before it sleeps
 
 // `state` counts the workers inside, in the low bits, above `kOpen` while others may still enter.
 struct Region {

@@ -4,33 +4,28 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/fixed.hpp"
+
 namespace sapwood {
 
-// Exact sums of a node: gradients and hessians in fixed point, rows.
-struct BranchSums {
-  int64_t gradient = 0, hessian = 0, rows = 0;
-
-  void add(const BranchSums& other) { gradient += other.gradient, hessian += other.hessian, rows += other.rows; }
-};
-
-// What a leaf must have. Hessians are in units of 1 / hessian_scale.
+// Rows and hessian that a leaf must have. Fixed-point hessians are divided by hessian_scale.
 struct LeafMinimum {
   int64_t rows;
   double hessian, hessian_scale;
 
-  bool allows(const BranchSums& sums) const { return sums.rows >= rows && double(sums.hessian) / hessian_scale >= hessian; }
+  bool allows(const Sums& sums) const { return sums.count >= rows && double(sums.h) / hessian_scale >= hessian; }
 };
 
-// A binary tree, the root first: a branch comes after the one above it.
+// A binary tree, the root first: a branch comes after the one above it. Sums are exact, of gradients and hessians in fixed point.
 //   level        that divides a branch; -1 where it ends
 //   left, right  branches below; -1 where it ends
 //   of_leaf      branch of each leaf of the tree
 struct Branches {
   std::vector<int64_t> level{-1}, left{-1}, right{-1};
-  std::vector<BranchSums> sums{1};
+  std::vector<Sums> sums{1};
   std::vector<int64_t> of_leaf;
 
-  int64_t add(const BranchSums& own) {
+  int64_t add(const Sums& own) {
     level.push_back(-1), left.push_back(-1), right.push_back(-1), sums.push_back(own);
     return int64_t(sums.size()) - 1;
   }
@@ -38,16 +33,16 @@ struct Branches {
 
 // The branches of a symmetric tree with the sums of its 2^n_levels leaves, from left to right. A branch is divided by a level if both
 // sides may be leaves; otherwise all its rows go on to the next level together.
-inline Branches divide_levels(const std::vector<BranchSums>& leaves, int n_levels, const LeafMinimum& minimum) {
+inline Branches divide_levels(const std::vector<Sums>& leaves, int n_levels, const LeafMinimum& minimum) {
   Branches out;
-  for (const BranchSums& leaf : leaves) out.sums[0].add(leaf);
+  for (const Sums& leaf : leaves) out.sums[0] += leaf;
   std::vector<int64_t> ends(1, 0), below;             // branches that are not divided yet, in order; those of the next level
   std::vector<int64_t> end_of(leaves.size(), 0), to;  // position of each leaf among the ends; of the left side of each end among the next
-  std::vector<BranchSums> halves;
+  std::vector<Sums> halves;
   for (int level = 0; level < n_levels; ++level) {
     auto side = [&](size_t leaf) { return leaf >> (n_levels - level - 1) & 1; };
     halves.assign(2 * ends.size(), {});
-    for (size_t leaf = 0; leaf < leaves.size(); ++leaf) halves[2 * end_of[leaf] + side(leaf)].add(leaves[leaf]);
+    for (size_t leaf = 0; leaf < leaves.size(); ++leaf) halves[2 * end_of[leaf] + side(leaf)] += leaves[leaf];
     auto is_divided = [&](size_t e) { return minimum.allows(halves[2 * e]) && minimum.allows(halves[2 * e + 1]); };
     below.clear(), to.assign(ends.size(), -1);
     for (size_t e = 0; e < ends.size(); ++e) {
