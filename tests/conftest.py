@@ -3,7 +3,6 @@
 import gc
 import os
 
-import pytest
 from hypothesis import settings
 
 # Test processes share the CPUs: one thread each if a test does not set the number, and waiting threads of other libraries do not spin.
@@ -35,6 +34,6 @@ def pytest_addoption(parser):
 
 def pytest_collection_modifyitems(config, items):
     if not config.getoption("--slow"):
-        for item in items:
-            if item.get_closest_marker("slow"):
-                item.add_marker(pytest.mark.skip(reason="slow: run with --slow"))
+        slow = [item for item in items if item.get_closest_marker("slow")]
+        config.hook.pytest_deselected(items=slow)
+        items[:] = [item for item in items if not item.get_closest_marker("slow")]

@@ -112,7 +112,7 @@ class TreeRefitter(TreeFitter):
         leaves.of_row[:] = of_row
         self.leaf_fit.before_growth(gradients, gradients.rows)
         gradient, hessian = self.leaf_sums([gradients])
-        sums = gradient[:, 0], hessian[:, 0], count
+        sums = np.array([gradient[:, 0], hessian[:, 0], count], dtype=np.int64)
         branches = config.frontier(config.max_leaves).group_leaves(tree, sums, config.rules.leaf_minimum(gradients.scale))
         if branches is None and config.rules.limits_values:
             leaves.limits = Branches.of_nodes(tree, leaf_nodes, sums).limits(gradients, config.rules)

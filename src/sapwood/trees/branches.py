@@ -12,8 +12,6 @@ from sapwood.trees.gradients import FixedGradients
 from sapwood.trees.rules import Limits, Rules
 from sapwood.trees.tree import Tree
 
-Sums = tuple[np.ndarray, np.ndarray, np.ndarray]  # gradients, hessians, rows of some nodes
-
 
 @dataclass(frozen=True)
 class Branches:
@@ -34,8 +32,8 @@ class Branches:
     of_leaf: np.ndarray
 
     @classmethod
-    def of_nodes(cls, tree: Tree, leaves: np.ndarray, sums: Sums) -> Branches:
-        """Return branches of one node each. `sums` are those of the leaves."""
+    def of_nodes(cls, tree: Tree, leaves: np.ndarray, sums: np.ndarray) -> Branches:
+        """Return branches of one node each. `sums` are those of the leaves, (3, n_leaves) int64."""
         whole, left = np.zeros((3, len(tree.feature)), dtype=np.int64), np.where(tree.feature < 0, -1, tree.left)
         whole[:, leaves] = sums
         for node in np.flatnonzero(tree.feature >= 0)[::-1]:  # a child's index is larger than its parent's
@@ -43,7 +41,7 @@ class Branches:
         return cls(tree.feature, left, tree.right, whole, leaves)
 
     @classmethod
-    def of_levels(cls, features: Sequence[int], sums: Sums, minimum: kernels.LeafMinimum) -> Branches:
+    def of_levels(cls, features: Sequence[int], sums: np.ndarray, minimum: kernels.LeafMinimum) -> Branches:
         """Return the branches of a symmetric tree whose levels split on these features.
 
         A branch is divided by a level if both sides have enough rows; otherwise all its rows go on to the next level together. So the
@@ -51,16 +49,16 @@ class Branches:
 
         Parameters
         ----------
-        sums : of the 2^n_levels leaves, from left to right
+        sums : (3, n_leaves) int64, of the 2^n_levels leaves from left to right
         minimum : what a leaf must have
         """
-        level, left, right, whole, of_leaf = kernels.divide_levels(*sums, minimum)
+        level, left, right, whole, of_leaf = kernels.divide_levels(sums[0], sums[1], sums[2], minimum)
         return cls(np.array([*features, -1])[level], left, right, whole, of_leaf)
 
     @property
     def groups(self) -> np.ndarray:
-        """Number of the branch of each leaf, (n_leaves,) uint32, where only branches with leaves are counted."""
-        return np.unique(self.of_leaf, return_inverse=True)[1].astype(np.uint32)
+        """Number of the branch of each leaf, (n_leaves,) uint32, where only branches that end are counted."""
+        return (np.cumsum(self.left < 0, dtype=np.uint32) - np.uint32(1))[self.of_leaf]
 
     def limits(self, gradients: FixedGradients, rules: Rules) -> Limits:
         """Return the limits of leaf values, computed from the root down. If a feature is monotonic, the two sides of a branch stay on
@@ -69,8 +67,7 @@ class Branches:
         lower, upper, anchor, value = np.full(n, -np.inf), np.full(n, np.inf), np.zeros(n), np.zeros(n)
 
         def values(some: list[int]) -> np.ndarray:
-            own = self.sums[:, some]
-            return rules.leaf_steps((own[0], own[1], own[2]), gradients, Limits(lower[some], upper[some], anchor[some]))
+            return rules.leaf_steps(self.sums[:, some], gradients, Limits(lower[some], upper[some], anchor[some]))
 
         value[[0]] = values([0])
         for branch in np.flatnonzero(self.left >= 0):

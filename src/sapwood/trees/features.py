@@ -96,9 +96,9 @@ class FeaturePolicy:
         """Return the features that the nodes of a tree may split on. `key` identifies the tree."""
         if not self.is_restricted:
             return TreeFeatures()
-        of_nodes = RestrictedFeatures(self, key)
-        by_tree_only = self.interactions is None and min(self.by_node, self.by_level) >= 1.0
-        return SameFeatures(of_nodes.of_root()) if by_tree_only else of_nodes
+        if self.interactions is None and min(self.by_node, self.by_level) >= 1.0:
+            return SameFeatures(_draw(np.ones(self.n_features, dtype=np.uint8), self.by_tree, (key + BY_TREE) & MASK))
+        return RestrictedFeatures(self, key)
 
 
 class TreeFeatures:
@@ -127,7 +127,7 @@ class SameFeatures(TreeFeatures):
         return self.allowed
 
     def of_children(self, nodes: list[int], grower: Grower) -> np.ndarray:
-        return np.tile(self.allowed, (2 * len(nodes), 1))
+        return np.repeat(self.allowed[np.newaxis], 2 * len(nodes), axis=0)
 
     def of_node(self, node: int) -> np.ndarray:
         return self.allowed

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from sapwood.runtime import kernels
-from sapwood.trees.branches import Branches, Sums
+from sapwood.trees.branches import Branches
 from sapwood.trees.tree import Tree
 
 
@@ -29,10 +29,10 @@ class Frontier:
         self.leaf_batch = leaf_batch
         self.leaves_left: float = float("inf") if max_leaves is None else max_leaves - 1
 
-    def group_leaves(self, tree: Tree, sums: Sums, minimum: kernels.LeafMinimum) -> Branches | None:
+    def group_leaves(self, tree: Tree, sums: np.ndarray, minimum: kernels.LeafMinimum) -> Branches | None:
         """Return the branches of a grown tree: leaves of a branch have the same value. None: each leaf has its own value.
 
-        `sums` are those of the leaves; `minimum` is what a leaf must have.
+        `sums` are those of the leaves, (3, n_leaves) int64; `minimum` is what a leaf must have.
         """
         return None
 
@@ -146,7 +146,7 @@ class Symmetric(Frontier):
     def full(self) -> bool:
         return self.leaves_left < 2 * self.n_chosen
 
-    def group_leaves(self, tree: Tree, sums: Sums, minimum: kernels.LeafMinimum) -> Branches | None:
+    def group_leaves(self, tree: Tree, sums: np.ndarray, minimum: kernels.LeafMinimum) -> Branches | None:
         features = level_features(tree)
         return None if features is None else Branches.of_levels(features, sums, minimum)
 
@@ -157,18 +157,20 @@ def level_features(tree: Tree) -> list[int] | None:
     n_levels = (n_inner + 1).bit_length() - 1
     if n_inner + 1 != 1 << n_levels or (tree.feature[:n_inner] < 0).any():
         return None
-    left, right, first = _level_order(n_levels)
-    if not np.array_equal(tree.left[:n_inner], left) or not np.array_equal(tree.right[:n_inner], right):
+    left, right, first, of_node = _level_order(n_levels)
+    if tree.left[:n_inner].tobytes() != left or tree.right[:n_inner].tobytes() != right:
         return None
-    same = (tree.feature[first] == tree.feature[:n_inner]) & (tree.threshold[first] == tree.threshold[:n_inner])
-    return tree.feature[(1 << np.arange(n_levels)) - 1].tolist() if same.all() else None
+    features, thresholds = tree.feature[first], tree.threshold[first]
+    same = (features[of_node] == tree.feature[:n_inner]) & (thresholds[of_node] == tree.threshold[:n_inner])
+    return features.tolist() if same.all() else None
 
 
 @cache
-def _level_order(n_levels: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return left child, right child and first node of the level, of the inner nodes of a symmetric tree in the order of levels."""
-    inner, sizes = np.arange((1 << n_levels) - 1), 1 << np.arange(n_levels)
-    return 2 * inner + 1, 2 * inner + 2, np.repeat(sizes - 1, sizes)
+def _level_order(n_levels: int) -> tuple[bytes, bytes, np.ndarray, np.ndarray]:
+    """Return left and right children of the inner nodes of a symmetric tree in the order of levels, as the bytes of their arrays;
+    the first node of each level; and the level of each inner node."""
+    inner, sizes = np.arange((1 << n_levels) - 1, dtype=np.int32), 1 << np.arange(n_levels)
+    return (2 * inner + 1).tobytes(), (2 * inner + 2).tobytes(), sizes - 1, np.repeat(np.arange(n_levels), sizes)
 
 
 FRONTIERS: dict[str, type[Frontier]] = {"leafwise": LeafWise, "depthwise": DepthWise, "symmetric": Symmetric}

@@ -84,7 +84,7 @@ def _finish(
     grown, sets = grower.grown(form.gradient_unit), grower.sets()
     at, inner, feature, bin_, count = grown.leaves, grown.inner, grown.feature, grown.bin, grown.count
     leaves.reset(at, count[at], Limits(grown.lower, grown.upper, grown.anchor))
-    gradient, hessian, rows = grower.leaf_sums(at, leaves.data, leaves.size)
+    sums = grower.leaf_sums(at, leaves.data, leaves.size)
     threshold = np.zeros(len(feature))
     threshold[inner] = binning.thresholds(feature[inner], bin_[inner])
     if len(sets):
@@ -103,8 +103,8 @@ def _finish(
         sets=sets,
     )
     minimum = config.rules.leaf_minimum(gradients.scale)
-    leaves.group(frontier.group_leaves(tree, (gradient, hessian, rows), minimum), gradients, config.rules)
-    sums = leaves.group_sums(gradient), leaves.group_sums(hessian), leaves.group_sums(rows)
-    steps = config.rules.leaf_steps(sums, gradients, leaves.limits)
+    branches = frontier.group_leaves(tree, sums, minimum)
+    leaves.group(branches, gradients, config.rules)
+    steps = config.rules.leaf_steps(sums if branches is None else branches.sums[:, branches.of_leaf], gradients, leaves.limits)
     tree.leaves = ConstantLeaves.of_steps(len(feature), at, steps * config.learning_rate)
     return tree

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,7 +80,7 @@ class Rules:
         """Return the rows and the hessian that a leaf must have."""
         return kernels.LeafMinimum(self.min_samples_leaf, self.min_hessian, scale.hessian or 1.0)
 
-    def leaf_steps(self, sums: tuple[np.ndarray, np.ndarray, np.ndarray], gradients: FixedGradients, limits: Limits) -> np.ndarray:
+    def leaf_steps(self, sums: Iterable[np.ndarray], gradients: FixedGradients, limits: Limits) -> np.ndarray:
         """Return the values of leaves with these exact sums of gradients, hessians and rows, (n_leaves,) float64."""
         gradient, hessian, count = sums
         scale = gradients.scale
