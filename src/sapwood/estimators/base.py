@@ -34,7 +34,7 @@ from sapwood.estimators.warm_start import warm_start_of_fit, warm_start_of_parti
 from sapwood.model import Model
 from sapwood.params.arguments import INTRODUCTIONS
 from sapwood.params.constraints import validate_parameter_constraints
-from sapwood.params.names import check_names, with_checked_arguments
+from sapwood.params.names import check_names, constructor_names, with_checked_arguments
 from sapwood.params.presets import ResolvedParams
 from sapwood.params.signatures import CommonParameters, FitArguments
 from sapwood.params.table import Parameter, changed, constraints
@@ -78,6 +78,12 @@ class BaseBoosting(SavedEstimator, ExplainedEstimator, CallbackSupportMixin, Bas
                 if name.startswith("set_") and name.endswith("_request"):
                     setattr(cls, name, ShortHelp(request, f"Request arguments of `{name[4:-8]}` under scikit-learn's metadata routing."))
             CLASSES[cls.__name__] = cls
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        """Return the sorted names of the parameters, as scikit-learn does, which reads the signature each time."""
+        known = constructor_names(cls.__init__)
+        return super()._get_param_names() if known is None else sorted(known - {"self"})
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name."""

@@ -25,20 +25,14 @@ class CheckedNames:
     if not TYPE_CHECKING:  # editors and type checkers shall use the signature of __init__
 
         def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-            known = _names_of(cls.__init__)
+            known = constructor_names(cls.__init__)
             if known is not None:
                 check_names(cls, {name: kwargs[name] for name in kwargs if name not in known}, cls._parameters, TypeError)
             return super().__new__(cls)
 
-        @classmethod
-        def _get_param_names(cls) -> list[str]:
-            """Return the sorted names of the parameters, as scikit-learn's BaseEstimator does; it reads the signature each time."""
-            known = _names_of(cls.__init__)
-            return super()._get_param_names() if known is None else sorted(known - {"self"})
-
 
 @functools.lru_cache(maxsize=64)
-def _names_of(init: Callable[..., Any]) -> frozenset[str] | None:
+def constructor_names(init: Callable[..., Any]) -> frozenset[str] | None:
     """Return the names of the parameters of a constructor; None if it takes any name."""
     parameters = inspect.signature(init).parameters
     return None if any(p.kind in (p.VAR_KEYWORD, p.VAR_POSITIONAL) for p in parameters.values()) else frozenset(parameters)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -114,8 +115,7 @@ class FixedGradients:
         return HistogramFormat(WIDE, count_bits, gradient_shift, hessian_shift, *units, 0.0)
 
 
-@dataclass(frozen=True)
-class HistogramFormat:
+class HistogramFormat(NamedTuple):
     """Number format of the histograms of a tree, and the value of one unit of their sums."""
 
     mode: int

@@ -7,8 +7,7 @@ integer sums, which are exact: trees are the same for any number of partitions.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,8 +21,7 @@ from sapwood.trees.paged_partition import PagedPartition
 Gains = tuple[int, list[float]]  # first node, and the gains of the best splits of it and the following nodes
 
 
-@dataclass(frozen=True)
-class TreeInput:
+class TreeInput(NamedTuple):
     """Gradients and settings of a tree to grow.
 
     Attributes

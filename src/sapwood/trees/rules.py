@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -98,11 +99,12 @@ class Rules:
     def shape_steps(self, steps: np.ndarray, count: np.ndarray, limits: Limits) -> np.ndarray:
         """Return the steps after path smoothing, clipped to the limits of the rules and of the leaves."""
         most = min(self.max_step, self.max_final_step)
-        steps = np.minimum(np.maximum(steps, -most), most)
+        if most < math.inf:
+            steps = np.minimum(np.maximum(steps, -most), most)
         if self.path_smooth:
             weight = count / self.path_smooth
             steps = (steps * weight + limits.parent) / (weight + 1)
-        return np.minimum(np.maximum(steps, limits.lower), limits.upper)
+        return np.minimum(np.maximum(steps, limits.lower), limits.upper) if self.limits_values else steps
 
     def slope_factor(self, steps: np.ndarray, reach: np.ndarray, count: np.ndarray) -> np.ndarray:
         """(n_leaves,) float64: what the slopes of linear leaves are multiplied by, so that no row moves by more than the largest step:
@@ -118,8 +120,7 @@ class Rules:
         return factor
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """Limits of leaf values: lower and upper bounds, and the value of the parent of each leaf."""
 
     lower: np.ndarray
