@@ -177,7 +177,7 @@ def test_line_search(kind, n, weighted):
     def factor(rows, execution):
         values = np.random.default_rng(4).normal(size=(4, rows.loss.n_outputs))
         leaves = ConstantLeaves.of_steps(7, LEAVES, values)
-        return [LineSearch().factor(leaves, rows, rows.raw, slice(None), data.leaves(rows), execution)], []
+        return [LineSearch().factor(leaves, 1.0, rows, rows.raw, slice(None), data.leaves(rows), execution)], []
 
     data = Data(*KINDS[kind](), weighted)
     check(data, n, factor)

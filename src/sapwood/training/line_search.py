@@ -23,6 +23,7 @@ class Step:
     def factor(
         self,
         leaves: LeafModel,
+        learning_rate: float,
         train_set: BoostingDataset,
         raw: np.ndarray,
         outputs: slice,
@@ -33,7 +34,7 @@ class Step:
 
         Parameters
         ----------
-        leaves : leaf values of the tree, before the learning rate
+        leaves : leaf values of the tree, times the learning rate
         train_set : training set
         raw : (n_outputs, n_rows) raw predictions at which the gradients were computed
         outputs : outputs of the tree
@@ -54,6 +55,7 @@ class LineSearch(Step):
     def factor(
         self,
         leaves: LeafModel,
+        learning_rate: float,
         train_set: BoostingDataset,
         raw: np.ndarray,
         outputs: slice,
@@ -61,7 +63,7 @@ class LineSearch(Step):
         execution: Execution,
     ) -> float:
         update = np.zeros_like(raw)  # (n_outputs, n_rows) float64
-        leaves.add_to(update[outputs], assignment, execution)
+        leaves.unscaled(learning_rate).add_to(update[outputs], assignment, execution)
         moved = update[outputs]
 
         def derivatives(factor: float) -> tuple[float, float]:

@@ -134,8 +134,9 @@ class TreePerOutput:
                 steps = fitter.newton_steps([of_all_rows], config.rules)[:, 0]
                 tree.leaves = tree.leaves.with_steps(fitter.leaves.nodes, steps * config.learning_rate)
             tree.leaves = fitter.leaf_fit.fit(tree, fitter.leaves, of_all_rows, config.rules, config.learning_rate)
-            unscaled = tree.leaves.unscaled(config.learning_rate)
-            factor = fitter.step.factor(unscaled, fitter.train_set, leaf_raw, outputs, fitter.leaves, fitter.execution)
+            factor = fitter.step.factor(
+                tree.leaves, config.learning_rate, fitter.train_set, leaf_raw, outputs, fitter.leaves, fitter.execution
+            )
             tree.leaves = tree.leaves.scaled(factor)
             yield tree
 
@@ -172,7 +173,7 @@ class SharedTrees(TreePerOutput):
             if leaf_raw is not split_raw:
                 outputs = list(fitter.leaf_gradients(leaf_raw))
             unscaled = tree.leaves.with_steps(fitter.leaves.nodes, self._steps(outputs, leaf_raw, rules))
-            factor = fitter.step.factor(unscaled, fitter.train_set, leaf_raw, slice(None), fitter.leaves, fitter.execution)
+            factor = fitter.step.factor(unscaled, 1.0, fitter.train_set, leaf_raw, slice(None), fitter.leaves, fitter.execution)
             tree.leaves = unscaled.scaled(config.learning_rate * factor)
             yield tree
 

@@ -19,7 +19,7 @@ from sapwood.trees.branches import Branches
 from sapwood.trees.gradients import FixedGradients
 from sapwood.trees.grower import TreeConfig
 from sapwood.trees.leaf_models.base import blend
-from sapwood.trees.rules import Limits
+from sapwood.trees.rules import UNLIMITED
 from sapwood.trees.tree import Tree
 
 
@@ -107,13 +107,13 @@ class TreeRefitter(TreeFitter):
         of_row = leaf_of_rows(self.train_set.pages, tree, leaf_nodes, self.execution)
         own = np.bincount(of_row if gradients.rows is None else of_row[gradients.rows], minlength=len(leaf_nodes))
         count = self.execution.sum(own)
-        leaves, unlimited = self.leaves, np.full(len(leaf_nodes), np.inf)
-        leaves.reset(leaf_nodes, count, Limits(-unlimited, unlimited, np.zeros(len(leaf_nodes))))
+        leaves = self.leaves
+        leaves.reset(leaf_nodes, count, UNLIMITED)
         leaves.of_row[:] = of_row
         self.leaf_fit.before_growth(gradients, gradients.rows)
         gradient, hessian = self.leaf_sums([gradients])
         sums = np.array([gradient[:, 0], hessian[:, 0], count], dtype=np.int64)
-        branches = config.frontier(config.max_leaves).group_leaves(tree, sums, config.rules.leaf_minimum(gradients.scale))
+        branches = config.frontier(config.max_leaves).group_leaves(tree, sums, config.rules, gradients.scale)
         if branches is None and config.rules.limits_values:
             leaves.limits = Branches.of_nodes(tree, leaf_nodes, sums).limits(gradients, config.rules)
         leaves.group(branches, gradients, config.rules)

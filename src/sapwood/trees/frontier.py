@@ -7,8 +7,9 @@ from functools import cache
 
 import numpy as np
 
-from sapwood.runtime import kernels
 from sapwood.trees.branches import Branches
+from sapwood.trees.gradients import GradientScale
+from sapwood.trees.rules import Rules
 from sapwood.trees.tree import Tree
 
 
@@ -29,10 +30,10 @@ class Frontier:
         self.leaf_batch = leaf_batch
         self.leaves_left: float = float("inf") if max_leaves is None else max_leaves - 1
 
-    def group_leaves(self, tree: Tree, sums: np.ndarray, minimum: kernels.LeafMinimum) -> Branches | None:
+    def group_leaves(self, tree: Tree, sums: np.ndarray, rules: Rules, scale: GradientScale) -> Branches | None:
         """Return the branches of a grown tree: leaves of a branch have the same value. None: each leaf has its own value.
 
-        `sums` are those of the leaves, (3, n_leaves) int64; `minimum` is what a leaf must have.
+        `sums` are those of the leaves, (3, n_leaves) int64; `rules` say what a leaf must have.
         """
         return None
 
@@ -146,9 +147,9 @@ class Symmetric(Frontier):
     def full(self) -> bool:
         return self.leaves_left < 2 * self.n_chosen
 
-    def group_leaves(self, tree: Tree, sums: np.ndarray, minimum: kernels.LeafMinimum) -> Branches | None:
+    def group_leaves(self, tree: Tree, sums: np.ndarray, rules: Rules, scale: GradientScale) -> Branches | None:
         features = level_features(tree)
-        return None if features is None else Branches.of_levels(features, sums, minimum)
+        return None if features is None else Branches.of_levels(features, sums, rules.leaf_minimum(scale))
 
 
 def level_features(tree: Tree) -> list[int] | None:

@@ -34,8 +34,7 @@ def power_of_two(most: float, value: float) -> float:
     return math.ldexp(1.0, max(-1000, min(1000, exponent)))
 
 
-@dataclass(frozen=True)
-class GradientScale:
+class GradientScale(NamedTuple):
     """Factors from gradients and hessians to integers. A hessian factor of 0 means that all hessians are 1."""
 
     gradient: float

@@ -16,7 +16,7 @@ from sapwood.trees.growth import Grower, TreeInput
 from sapwood.trees.leaf_assignment import LeafAssignment
 from sapwood.trees.leaf_models import ConstantLeaves
 from sapwood.trees.monotonic import MonotonicBounds
-from sapwood.trees.rules import Limits, Rules
+from sapwood.trees.rules import UNLIMITED, Limits, Rules
 from sapwood.trees.tree import Tree
 
 NO_LEAVES = ConstantLeaves.empty(None)
@@ -83,7 +83,7 @@ def _finish(
     """Return the tree. Leaf values are computed from exact sums of gradients, not from the rounded sums of histograms."""
     grown, sets = grower.grown(form.gradient_unit), grower.sets()
     at, inner, feature, bin_, count = grown.leaves, grown.inner, grown.feature, grown.bin, grown.count
-    leaves.reset(at, count[at], Limits(grown.lower, grown.upper, grown.anchor))
+    leaves.reset(at, count[at], Limits(grown.lower, grown.upper, grown.anchor) if config.rules.limits_values else UNLIMITED)
     sums = grower.leaf_sums(at, leaves.data, leaves.size)
     threshold = np.zeros(len(feature))
     threshold[inner] = binning.thresholds(feature[inner], bin_[inner])
@@ -102,8 +102,7 @@ def _finish(
         leaves=NO_LEAVES,
         sets=sets,
     )
-    minimum = config.rules.leaf_minimum(gradients.scale)
-    branches = frontier.group_leaves(tree, sums, minimum)
+    branches = frontier.group_leaves(tree, sums, config.rules, gradients.scale)
     leaves.group(branches, gradients, config.rules)
     steps = config.rules.leaf_steps(sums if branches is None else branches.sums[:, branches.of_leaf], gradients, leaves.limits)
     tree.leaves = ConstantLeaves.of_steps(len(feature), at, steps * config.learning_rate)

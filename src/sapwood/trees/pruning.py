@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from sapwood.trees.leaf_assignment import LeafAssignment
-from sapwood.trees.rules import Limits
+from sapwood.trees.rules import UNLIMITED
 from sapwood.trees.tree import Tree
 
 
@@ -58,8 +58,7 @@ def prune(tree: Tree, assignment: LeafAssignment, kept: np.ndarray, by_levels: n
     new = np.flatnonzero(~splits)
     leaf_of = np.zeros(len(stays), dtype=np.int64)
     leaf_of[new] = np.arange(len(new))
-    free = np.full(len(new), np.inf)
-    assignment.reset(new, arrays["count"][new], Limits(-free, free, np.zeros(len(new))))
+    assignment.reset(new, arrays["count"][new], UNLIMITED)
     assignment.of_row[:] = leaf_of[number[head[old_leaves]]][old_of_row]
     leaves = tree.leaves.of_steps(len(stays), new, np.zeros(len(new)))
     return replace(tree, **arrays, leaves=leaves, sets=sets), stays[new]

@@ -128,6 +128,9 @@ class Limits(NamedTuple):
     parent: np.ndarray
 
 
+UNLIMITED = Limits(np.array(-np.inf), np.array(np.inf), np.array(0.0))
+
+
 def _uniform(key: int) -> float:
     """Return a random number of a tree, in [0, 1): the hash of its key."""
     mixed = (key ^ RANDOM_THRESHOLDS) * 0xBF58476D1CE4E5B9 & MASK
