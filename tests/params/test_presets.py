@@ -7,10 +7,11 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from sklearn.base import clone
+from sklearn.metrics import log_loss
 
 from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor
 from sapwood.params.columns import FeatureSpec
-from sapwood.params.presets import CLASSIC, PRESETS, Shape, resolve_parameters
+from sapwood.params.presets import CLASSIC, NONE_IS_AUTO, PRESETS, Shape, resolve_parameters
 from sapwood.params.table import BY_PRESET, COMMON
 
 rng = np.random.default_rng(0)
@@ -31,7 +32,26 @@ def test_every_preset_chooses_every_parameter():
     for preset in PRESETS.values():
         for n_rows in (50, 400, 8_000, 100_000):
             for kind in ("regression", "count", "binary", "multiclass", "ranking", "survival"):
-                assert set(preset(Shape(n_rows, 5, kind))) == allowed | {"early_stopping"} == set(CLASSIC)
+                assert set(preset(Shape(n_rows, 5, kind))) - NONE_IS_AUTO == allowed | {"early_stopping"} == set(CLASSIC)
+
+
+def test_minimum_hessian_of_classification_follows_the_weights():
+    """A default of the loss would end training on separable classes; scaled weights must not change the model."""
+    chosen = {kind: PRESETS["auto"](Shape(8_000, 5, kind, measure_hessian=lambda: 0.5)) for kind in ("binary", "multiclass", "regression")}
+    assert chosen["binary"]["min_hessian"].value == chosen["multiclass"]["min_hessian"].value == 0.002
+    assert "min_hessian" not in chosen["regression"]
+    p = BoostingClassifier(min_hessian=3.0)._values()
+    resolved, choices = resolve_parameters(p, Shape(8_000, 5, "binary"), continues=False)
+    assert resolved.min_hessian == 3.0
+    assert "min_hessian" not in choices
+
+
+def test_separable_classes_are_learnt():
+    X = np.random.default_rng(0).integers(0, 4, (6_000, 6)).astype(float)
+    y = (X[:, 0] * X[:, 1] > X[:, 2]).astype(int)
+    model = BoostingClassifier(random_state=0).fit(X, y)
+    assert model.resolved_params_["min_hessian"] < 0.001
+    assert log_loss(y, model.predict_proba(X)) < 1e-4
 
 
 def test_explicit_values_are_kept():

@@ -19,12 +19,14 @@ from sapwood.params.columns import FeatureSpec
 from sapwood.params.signatures import CommonParameters, ResolvedParameters
 
 AUTO = "auto"
+NONE_IS_AUTO = frozenset({"min_hessian"})  # parameters whose default is None, which presets may replace
 TINY_ROWS = 100  # below, rows are too few for folds
 VERY_FEW_ROWS = 1_000  # below, trees are smaller
 FEW_ROWS = 5_000  # below, models of folds are averaged; from here on, rows are held out once
 MANY_ROWS = 20_000
 VERY_MANY_ROWS = 50_000  # from here on, fewer and larger steps bound the time of a fit to that of about 1,000 rounds
 MANY_FEATURES = 200  # from here on, models of folds have fewer and larger steps
+MIN_HESSIAN_ROWS = 0.004  # rows of mean hessian that a leaf must have: 0.001 for two classes of equal size
 HELD_OUT, KEPT = 0.1, 0.9  # fractions of the rows
 
 # Values of scikit-learn's HistGradientBoosting, and of parameters that it does not have.
@@ -133,6 +135,8 @@ def auto(shape: Shape) -> dict[str, Choice]:
         "extra_trees": Choice(0.5 if few and not shared else 0.0, size),
         "n_iter_no_change": Choice(50, "validation scores are noisy"),
     }
+    if shape.kind in ("binary", "multiclass"):  # lower than the default of the loss: early stopping ends training in time
+        out["min_hessian"] = Choice(MIN_HESSIAN_ROWS * row_hessian, f"{MIN_HESSIAN_ROWS:g} rows of mean hessian")
     return out | _growth(shape) | _categories(row_hessian) | _validation(shape, few)
 
 
@@ -238,9 +242,10 @@ def resolve_parameters(p: CommonParameters, shape: Shape, continues: bool) -> tu
 
 
 def is_auto(p: CommonParameters, name: str) -> bool:
-    """Whether a parameter is 'auto'. Values may be arrays, which cannot be compared with a string."""
+    """Whether a preset chooses a parameter: it is 'auto', or None if that is its default. Values may be arrays, which cannot be compared
+    with a string."""
     value = getattr(p, name)
-    return isinstance(value, str) and value == AUTO
+    return value is None if name in NONE_IS_AUTO else isinstance(value, str) and value == AUTO
 
 
 def needs_leafwise(p: CommonParameters) -> str:

@@ -513,7 +513,8 @@ class RegressorSignatures(CommonParameters):
         min_gain : float >= 0, default=0.0
             Minimum gain of a split: G^2 / (H + l2) of the children minus that of the parent.
         min_hessian : float >= 0 or None, default=None
-            Minimum sum of hessians in a leaf. None: a default of the loss.
+            Minimum sum of hessians in a leaf. None: chosen by `preset` for classification with early stopping, otherwise a default of the
+            loss.
         max_step : float > 0 or None, default=None
             Maximum absolute leaf value before the learning rate is applied. None: a default of the loss.
         step : {'newton', 'line_search'}, default='newton'
@@ -1168,7 +1169,8 @@ class ClassifierSignatures(CommonParameters):
         min_gain : float >= 0, default=0.0
             Minimum gain of a split: G^2 / (H + l2) of the children minus that of the parent.
         min_hessian : float >= 0 or None, default=None
-            Minimum sum of hessians in a leaf. None: a default of the loss.
+            Minimum sum of hessians in a leaf. None: chosen by `preset` for classification with early stopping, otherwise a default of the
+            loss.
         max_step : float > 0 or None, default=None
             Maximum absolute leaf value before the learning rate is applied. None: a default of the loss.
         step : {'newton', 'line_search'}, default='newton'
@@ -1811,7 +1813,8 @@ class RankerSignatures(CommonParameters):
         min_gain : float >= 0, default=0.0
             Minimum gain of a split: G^2 / (H + l2) of the children minus that of the parent.
         min_hessian : float >= 0 or None, default=None
-            Minimum sum of hessians in a leaf. None: a default of the loss.
+            Minimum sum of hessians in a leaf. None: chosen by `preset` for classification with early stopping, otherwise a default of the
+            loss.
         max_step : float > 0 or None, default=None
             Maximum absolute leaf value before the learning rate is applied. None: a default of the loss.
         step : {'newton', 'line_search'}, default='newton'
