@@ -35,8 +35,8 @@ def test_every_preset_chooses_every_parameter():
                 assert set(preset(Shape(n_rows, 5, kind))) - NONE_IS_AUTO == allowed | {"early_stopping"} == set(CLASSIC)
 
 
-def test_minimum_hessian_of_classification_follows_the_weights():
-    """A default of the loss would end training on separable classes; scaled weights must not change the model."""
+def test_minimum_hessian_of_classification_is_relative_to_the_mean_hessian():
+    """So that it follows the scale of the weights, as the default of the loss does."""
     chosen = {kind: PRESETS["auto"](Shape(8_000, 5, kind, measure_hessian=lambda: 0.5)) for kind in ("binary", "multiclass", "regression")}
     assert chosen["binary"]["min_hessian"].value == chosen["multiclass"]["min_hessian"].value == 0.002
     assert "min_hessian" not in chosen["regression"]
