@@ -7,7 +7,7 @@ import sys
 from datetime import date
 from pathlib import Path
 
-from benchmarks import accuracy, busy, explaining, fitting, growing, losses, memory, prediction, ranking
+from benchmarks import accuracy, busy, explaining, fitting, growing, losses, memory, prediction, ranking, scale
 from benchmarks.libraries import LIBRARIES
 from benchmarks.machine import available_cores, describe_machine, versions
 from benchmarks.plan import Plan, say
@@ -17,8 +17,16 @@ from benchmarks.tables import has_tables
 from benchmarks.workloads import NAMED, TITLES, find_workloads
 
 ROOT = Path(__file__).parents[1]
-SECTIONS = {section.NAME: section for section in (fitting, prediction, explaining, busy, memory, accuracy, growing, losses, ranking)}
-WITHOUT_WORKLOADS = {prediction.NAME, explaining.NAME, busy.NAME, growing.NAME, losses.NAME, ranking.NAME}  # they have their own
+SECTIONS = {section.NAME: section for section in (fitting, prediction, explaining, busy, memory, accuracy, growing, losses, ranking, scale)}
+WITHOUT_WORKLOADS = {
+    prediction.NAME,
+    explaining.NAME,
+    busy.NAME,
+    growing.NAME,
+    losses.NAME,
+    ranking.NAME,
+    scale.NAME,
+}  # they have their own
 PATHS = "data", "out", "json"
 
 

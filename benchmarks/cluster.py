@@ -1,12 +1,13 @@
 """Dask and Ray against the Dask estimators of XGBoost and LightGBM, on local workers: `python -m benchmarks.cluster`.
 
-Every library gets the same partitions in the memory of the same workers, the same number of trees and leaves. Times are of `fit`;
-on Dask after a fit of one tree, on Ray with the start of its workers.
+Every library gets the same partitions in the memory of the same workers, the same number of trees and leaves. Times are of `fit`, after
+a fit of one tree, which is timed as well: on Ray, where each fit starts its own workers, most of it is their start.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,8 @@ from sklearn.metrics import log_loss
 from benchmarks.markdown import table
 
 LEARNING_RATE = 0.1
+HEADER = ["", "fit, s", "of one tree, s", "each further tree, ms", "test log loss", "sent for a tree"]
+MEASURED: dict[str, dict[str, float]] = {}  # seconds
 
 
 def rows(n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
@@ -56,6 +59,27 @@ DASK: dict[str, Callable[[Any, argparse.Namespace], Any]] = {
 }
 
 
+class Fits:
+    """Seconds of the fits of a library: of one tree, and of all."""
+
+    def __init__(self, name: str, make: Callable[[int], Any], data: tuple[Any, Any], options: argparse.Namespace) -> None:
+        self.name = name
+        seconds = {1: float("inf"), options.trees: float("inf")}
+        make(1).fit(*data)  # imports
+        for n_trees in [1, options.trees] * options.repeats:
+            self.model = make(n_trees)
+            began = time.perf_counter()
+            self.model.fit(*data)
+            seconds[n_trees] = min(seconds[n_trees], time.perf_counter() - began)
+        self.one, self.all = seconds[1], seconds[options.trees]
+
+    def line(self, y_test: np.ndarray, probability: np.ndarray, n_trees: int) -> list[str]:
+        each = 1000 * (self.all - self.one) / max(1, n_trees - 1)
+        MEASURED[self.name] = {"fit": self.all, "one tree": self.one, "each tree": each / 1000}
+        cells = f"{self.all:.2f}", f"{self.one:.2f}", f"{each:.1f}", f"{log_loss(y_test, probability[:, 1]):.4f}"
+        return [self.name, *cells, _traffic(self.model)]
+
+
 def on_dask(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray, options: argparse.Namespace) -> list[list[str]]:
     import dask.array as da
     from distributed import Client, LocalCluster, wait
@@ -66,16 +90,11 @@ def on_dask(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray
         lazy = client.persist([da.from_array(X, chunks=(chunk, -1)), da.from_array(y, chunks=chunk)])
         wait(lazy)
         for name, make in DASK.items():
-            times = []
-            make(client, argparse.Namespace(**vars(options) | {"trees": 1})).fit(*lazy)  # imports
-            for _ in range(options.repeats):
-                model = make(client, options)
-                began = time.perf_counter()
-                model.fit(*lazy)
-                times.append(time.perf_counter() - began)
-            local = model.to_local() if hasattr(model, "to_local") else model
-            predicted = np.asarray(local.predict_proba(da.from_array(X_test)).compute() if local is model else local.predict_proba(X_test))
-            lines.append([name, f"{min(times):.2f}", f"{log_loss(y_test, predicted[:, 1]):.4f}", _traffic(model)])
+            fits = Fits(name, lambda n, make=make: make(client, argparse.Namespace(**vars(options) | {"trees": n})), lazy, options)
+            local = fits.model.to_local() if hasattr(fits.model, "to_local") else fits.model
+            test = da.from_array(X_test) if local is fits.model else X_test
+            predicted = local.predict_proba(test)
+            lines.append(fits.line(y_test, np.asarray(predicted), options.trees))
     return lines
 
 
@@ -85,16 +104,15 @@ def on_ray(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, y_test: np.ndarray,
     from sapwood.ray import RayBoostingClassifier
 
     ray.init(num_cpus=options.workers, include_dashboard=False, object_store_memory=2 * X.nbytes + 100_000_000, log_to_driver=False)
-    pieces = [[ray.put(piece) for piece in np.array_split(values, options.workers)] for values in (X, y)]
-    leaves = {"max_leaf_nodes": options.leaves, "max_iter": options.trees, "learning_rate": LEARNING_RATE}
-    times = []
-    for _ in range(options.repeats):
-        model = RayBoostingClassifier(n_workers=options.workers, preset="classic", early_stopping=False, **leaves)
-        began = time.perf_counter()
-        model.fit(*pieces)
-        times.append(time.perf_counter() - began)
+    pieces = tuple([ray.put(piece) for piece in np.array_split(values, options.workers)] for values in (X, y))
+    given = {"max_leaf_nodes": options.leaves, "learning_rate": LEARNING_RATE, "n_workers": options.workers}
+
+    def make(n_trees: int) -> Any:
+        return RayBoostingClassifier(preset="classic", early_stopping=False, max_iter=n_trees, **given)
+
+    fits = Fits("Sapwood, Ray", make, pieces, options)
     ray.shutdown()
-    return [["Sapwood, Ray", f"{min(times):.2f}", f"{log_loss(y_test, model.predict_proba(X_test)[:, 1]):.4f}", _traffic(model)]]
+    return [fits.line(y_test, fits.model.predict_proba(X_test), options.trees)]
 
 
 def _traffic(model: Any) -> str:
@@ -107,6 +125,7 @@ def main() -> None:
     for name, value in (("rows", 1_000_000), ("features", 28), ("trees", 100), ("leaves", 31), ("workers", 2), ("repeats", 1)):
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--engine", choices=["dask", "ray"], action="append")
+    parser.add_argument("--json", action="store_true", help="print the numbers as JSON in the last line")
     options = parser.parse_args()
     X, y = rows(options.rows + 50_000, options.features)
     data = X[:-50_000], y[:-50_000], X[-50_000:], y[-50_000:]
@@ -115,7 +134,9 @@ def main() -> None:
     print(
         f"{options.rows:,} x {options.features}, {options.trees} trees of {options.leaves} leaves, {options.workers} workers of 1 thread\n"
     )
-    print("\n".join(table(["", "fit, s", "test log loss", "sent for a tree"], lines)))
+    print("\n".join(table(HEADER, lines)))
+    if options.json:
+        print(json.dumps(MEASURED))
 
 
 if __name__ == "__main__":

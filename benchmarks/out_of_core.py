@@ -15,6 +15,7 @@ Each workload prints CPU seconds of this process, which are comparable on a busy
 from __future__ import annotations
 
 import argparse
+import json
 import resource
 import tempfile
 import time
@@ -29,6 +30,7 @@ from sapwood import BoostingRegressor
 
 BATCH_ROWS = 65_536
 LEAF_BATCH = 8
+MEASURED: dict[str, dict[str, float]] = {}  # seconds, and the peak of the process in MiB
 
 
 def batches(n_rows: int, n_features: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -58,6 +60,7 @@ def timed(function: Callable[[], Any]) -> tuple[float, float]:
 
 def report(name: str, seconds: tuple[float, float]) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    MEASURED[name.split(",")[0]] = {"cpu": seconds[0], "wall": seconds[1], "peak": peak}
     print(f"{name:<44} {seconds[0]:8.2f} CPU s {seconds[1]:8.2f} s   peak of the process {peak:,.0f} MiB", flush=True)
 
 
@@ -72,9 +75,9 @@ def cache(a: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
         BoostingRegressor(**settings(a) | {"max_iter": 1}, pages_dir=folder).fit(x, y)
         files = timed(lambda: BoostingRegressor(**settings(a), pages_dir=folder).fit(x, y))
-        report("files, all pages fit into memory", files)
+        report("files that fit into memory", files)
         limited = timed(lambda: BoostingRegressor(**settings(a), pages_dir=folder, memory_limit=a.memory_limit).fit(x, y))
-        report(f"files, memory_limit={a.memory_limit}", limited)
+        report(f"files read again in each step, memory_limit={a.memory_limit}", limited)
     print(f"CPU seconds of files / memory: {files[0] / memory[0]:.2f}; with the limit: {limited[0] / memory[0]:.2f}")
 
 
@@ -141,10 +144,13 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--memory-limit", default="160MB")
+    parser.add_argument("--json", action="store_true", help="print the numbers as JSON in the last line")
     a = parser.parse_args()
     for name in a.only or WORKLOADS:
         print(f"{name}: {a.rows:,} x {a.features}, {a.rounds} rounds of 31 leaves, {a.threads} threads")
         WORKLOADS[name](a)
+    if a.json:
+        print(json.dumps(MEASURED))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks import accuracy, busy, explaining, fitting, growing, losses, memory, prediction, ranking, targets
+from benchmarks import accuracy, busy, explaining, fitting, growing, losses, memory, prediction, ranking, scale, targets
 from benchmarks.results import Results
 
 INTRODUCTION = """\
@@ -31,7 +31,7 @@ def report(results: Results) -> str:
     if about["settings"]["scale"] != 1:
         lines += [f"**A trial with {about['settings']['scale']:g} times the rows: its numbers mean nothing.**", ""]
     lines += targets.report(results)
-    for section in (fitting, prediction, explaining, busy, memory, accuracy, growing, losses, ranking):
+    for section in (fitting, prediction, explaining, busy, memory, accuracy, growing, losses, ranking, scale):
         if results.get(section.NAME):
             lines += section.report(results)
     return "\n".join(lines).rstrip() + "\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from benchmarks import accuracy, busy, explaining, fitting, memory, prediction
+from benchmarks import accuracy, busy, explaining, fitting, memory, prediction, scale
 from benchmarks.libraries import LIBRARIES, LIGHTGBM, OURS, XGBOOST
 from benchmarks.markdown import number, ratio, signed, table
 from benchmarks.results import Results
@@ -57,6 +57,14 @@ def _ratios(results: Results) -> Iterator[Target]:
     for peer in (XGBOOST, LIGHTGBM):
         what = f"Shapley values, 10k x 28 x 100 trees: {LIBRARIES[peer].title} / ours"
         yield Target(what, explaining.peer_ratio(results, peer), 1.5, 4)
+    yield Target(
+        "fit 2M x 28, pages in files that fit into memory, wall: ours / in memory", scale.pages_ratio(results), 1.3, at_least=False
+    )
+    yield Target("fit 2M x 28, larger than memory_limit, wall: XGBoost ExtMem / ours", scale.external_ratio(results), 1.5, 3)
+    for peer in ("XGBoost, Dask", "LightGBM, Dask"):
+        yield Target(f"fit 1M x 28, Dask, 2 workers: {peer} / ours", scale.cluster_ratio(results, peer), 1, 2)
+    on_ray = scale.cluster_ratio(results, "Sapwood, Dask", "Sapwood, Ray")
+    yield Target("fit 1M x 28, 2 workers: ours on Dask / ours on Ray", on_ray, 1)
     yield Target("fit 1M x 28, slow-down by a busy core", busy.slow_down(results, OURS), 2.2, at_least=False)
     share = memory.lightgbm_share(results, "higgs-1m")
     yield Target("fit 1M x 28, peak memory above the input: ours / LightGBM", share, 1.0, 0.6, at_least=False)

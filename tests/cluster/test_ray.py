@@ -8,7 +8,9 @@ from sklearn.base import clone
 
 from sapwood import BoostingRegressor
 from sapwood.cluster import driver
+from sapwood.cluster.collective import PIECE
 from sapwood.ray import RayBoostingClassifier, RayBoostingRanker, RayBoostingRegressor, TuneReport, tune_resources
+from sapwood.ray.transport import CAPACITY
 from tests.cluster.cases import CASES, FRAME, NOISY, SMALL, X, cut, expected
 from tests.cluster.faulty import KillWorker
 
@@ -51,6 +53,15 @@ def test_any_number_of_workers(n, split):
 @pytest.mark.parametrize("name", CASES)
 def test_all_kinds_of_fits(name):
     assert on_ray(CASES[name], 3, "uneven").to_bytes() == expected(CASES[name])
+
+
+def test_messages_that_do_not_fit_into_shared_memory():
+    """Histograms of several pieces, the first of which is longer than a channel's memory."""
+    rng = np.random.default_rng(0)
+    wide, y = rng.normal(size=(600, 400)), rng.normal(size=600)
+    assert 400 * 255 * 16 > 8 * PIECE > CAPACITY
+    fitted = RayBoostingRegressor(n_workers=2, **SMALL).fit(put(wide, "uneven"), put(y, "uneven"))
+    assert fitted.to_bytes() == BoostingRegressor(**SMALL).fit(wide, y).to_bytes()
 
 
 def test_datasets(tmp_path):

@@ -387,6 +387,25 @@ class TestBadArguments:
             with pytest.raises(ValueError):
                 kernels.RowPartition(rows.layout, pages, 1)
 
+    @pytest.mark.parametrize("n_rows", [1, 5, 16, 64, 77])
+    @pytest.mark.parametrize(("n_features", "width", "stride"), [(3, 3, 4), (5, 5, 8), (5, 5, 12), (9, 4, 4), (70, 64, 64)])
+    def test_every_code_is_one_that_its_column_has(self, kernels, n_rows, n_features, width, stride):
+        n_bins = np.arange(n_features, dtype=np.int32) % 7 + 2
+        layout = kernels.BinLayout(n_bins, np.zeros(n_features, dtype=np.uint8), n_bins, width, stride)
+        n_groups = -(-n_features // width)
+        largest = np.zeros((n_groups, n_rows, stride), dtype=np.uint8)
+        for feature in range(n_features):
+            largest[feature // width, :, feature % width] = n_bins[feature] - 1
+        kernels.Page(layout, largest.reshape(-1), n_rows, None, 0)
+        for group, row, column in np.ndindex(*largest.shape):
+            codes = largest.copy()
+            codes[group, row, column] += 1
+            if column < -(-width // 4) * 4:  # beyond that, no kernel reads
+                with pytest.raises(ValueError, match="a page holds a bin that its feature does not have"):
+                    kernels.Page(layout, codes.reshape(-1), n_rows, None, 0)
+            else:
+                kernels.Page(layout, codes.reshape(-1), n_rows, None, 0)
+
     def test_samples_are_rows_of_the_partition(self, kernels):
         rows, gradients = self.data(kernels)
         partition = rows.partition(slice(0, 60), n_pages=3, first_row=100)

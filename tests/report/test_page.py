@@ -141,6 +141,11 @@ def test_controls_change_charts(browser, binary_page):
     browser.driver.find_element(By.CSS_SELECTOR, "[data-chart=importance] details.numbers summary").click()
     rows = "return document.querySelectorAll('[data-chart=importance] details.numbers tbody tr').length"
     WebDriverWait(browser.driver, 30).until(lambda _: browser.run(rows) > 3)  # browsers send toggle events some time after the click
+    table = "return document.querySelector('[data-chart=importance] details.numbers tbody').textContent"
+    before = browser.run(table)
+    browser.driver.find_element(By.CSS_SELECTOR, "#importance-control select").send_keys(Keys.ARROW_UP)  # the table stays open
+    WebDriverWait(browser.driver, 30).until(lambda _: browser.run(rows) > 3)
+    assert browser.run(table) != before
 
 
 def test_tree_explorer_by_keyboard(browser, binary_page):

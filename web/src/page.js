@@ -43,15 +43,19 @@ export function redrawAll() {
   for (const redraw of charts.values()) redraw();
 }
 
-/** Adds the numbers of a chart as a table, which is made when it is opened. */
+/** Adds the numbers of a chart as a table, which is made when it is opened. It stays open, and keeps the focus, if the chart is drawn again. */
 function attachTable(figure, rows) {
-  figure.querySelector("details.numbers")?.remove();
+  const before = figure.querySelector("details.numbers");
+  const [open, focused] = [before?.open, before?.contains(document.activeElement)];
+  before?.remove();
   const details = make("details", { class: "numbers" }, make("summary", {}, "Show as a table"));
   details.addEventListener("toggle", () => {
     details.querySelector(".scroll")?.remove();
     if (details.open) details.append(tableOf(typeof rows === "function" ? rows() : rows, figure.querySelector("figcaption").textContent));
   });
   figure.append(details);
+  if (open) details.open = true;
+  if (focused) details.querySelector("summary").focus();
 }
 
 export function tableOf(rows, caption) {

@@ -1,4 +1,7 @@
 // Layouts and pages of binned rows.
+#include <algorithm>
+#include <numeric>
+
 #include "bindings/owned_arguments.hpp"
 
 namespace sapwood {
@@ -79,18 +82,26 @@ BinLayout make_layout(const In<int32_t>& n_bins, const In<uint8_t>& missing, con
   return layout;
 }
 
-// Every code becomes an index into a histogram.
+// Every code becomes an index into a histogram, so it must be one that its column has. Columns of padding are 0.
 void check_codes(const BinLayout& layout, const uint8_t* page, int64_t n_rows) {
+  const int64_t stride = layout.stride, period = std::lcm(stride, int64_t(64));  // bytes after which the largest codes repeat
+  std::vector<uint8_t> largest(static_cast<size_t>(period));
   for (int group = 0; group < layout.n_groups; ++group) {
     const int first = group * layout.width, last = std::min(layout.n_columns(), first + layout.width);
-    const int32_t* n_codes = layout.columns.n_codes.data();
-    for (int64_t row = 0; row < n_rows; ++row) {
-      const uint8_t* codes = page + (int64_t(group) * n_rows + row) * layout.stride;
-      int bad = 0;
-      for (int c = first; c < last; ++c) bad |= codes[c - first] >= n_codes[c];
-      for (int k = last - first; k < layout.padded_width(); ++k) bad |= codes[k] != 0;
-      require(!bad, "a page holds a bin that its feature does not have");
+    for (int64_t i = 0; i < period; ++i) {
+      const int column = int(i % stride);
+      largest[i] = column < last - first ? uint8_t(layout.columns.n_codes[first + column] - 1) : column < layout.padded_width() ? 0 : 255;
     }
+    const uint8_t *codes = page + group * n_rows * stride, *end = codes + n_rows * stride;
+    uint8_t bad[64] = {};
+    for (; end - codes >= period; codes += period) {
+      for (int64_t i = 0; i < period; i += 64) {
+        for (int k = 0; k < 64; ++k) bad[k] |= uint8_t(codes[i + k] > largest[i + k]);
+      }
+    }
+    for (int64_t i = 0; codes + i < end; ++i) bad[0] |= uint8_t(codes[i] > largest[i]);
+    require(std::all_of(std::begin(bad), std::end(bad), [](uint8_t b) { return b == 0; }),
+            "a page holds a bin that its feature does not have");
   }
 }
 
@@ -109,8 +120,11 @@ OwnedPage make_page(std::shared_ptr<const BinLayout> layout, In<uint8_t> codes, 
           "page too small");
   require(first_row >= 0 && first_row < int64_t(1) << 62, "first_row out of range");
   require(lists.has_value() == layout->any_lists(), "a page has row lists if its layout has some");
-  check_codes(*layout, codes.data(), n_rows);
-  if (lists) check_lists(layout->columns, *lists, n_rows);
+  {
+    const Released free;
+    check_codes(*layout, codes.data(), n_rows);
+    if (lists) check_lists(layout->columns, *lists, n_rows);
+  }
   const Page page{codes.data(), n_rows, first_row, lists ? lists->first.data() : nullptr, lists ? lists->second.data() : nullptr};
   return {std::move(layout), std::move(codes), std::move(lists), page};
 }

@@ -230,6 +230,9 @@ def _remove_all(folders: list[str]) -> None:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+Loaded = tuple[np.ndarray, kernels.Page]
+
+
 class PageReader:
     """Pages of a data set in memory: some stay there, the others are read ahead, one for each disk.
 
@@ -256,20 +259,20 @@ class PageReader:
             return
         with ThreadPoolExecutor(self.n_ahead) as pool:
             ahead = iter(absent)
-            loads: dict[int, Future[np.ndarray]] = {i: pool.submit(self._load, i) for i in islice(ahead, self.n_ahead)}
+            loads: dict[int, Future[Loaded]] = {i: pool.submit(self._load, i, first_row) for i in islice(ahead, self.n_ahead)}
             used: deque[np.ndarray] = deque()
             for i, page in enumerate(files):
                 if i in loads:
-                    memory = loads.pop(i).result()
-                    loads |= {following: pool.submit(self._load, following) for following in islice(ahead, 1)}
+                    memory, native = loads.pop(i).result()
+                    loads |= {following: pool.submit(self._load, following, first_row) for following in islice(ahead, 1)}
                     if self._budget < memory.nbytes:
                         used.append(memory)
                         if len(used) > 1:  # the consumer has done with the page before
                             self._spare.append(used.popleft())
-                        yield page, self._native_page(i, memory, first_row)
+                        yield page, native
                         continue
                     self._budget -= memory.nbytes
-                    self._resident[i] = memory
+                    self._resident[i], self._native[i, first_row] = memory, native
                 yield page, self._open(i, first_row)
             self._spare.extend(used)
 
@@ -283,8 +286,8 @@ class PageReader:
         page, layout = self.stored.files[number], self.stored.layout
         return kernels.Page(layout.native, _aligned(memory), page.n_rows, None, first_row + page.first_row)
 
-    def _load(self, number: int) -> np.ndarray:
-        """Return memory with a page."""
+    def _load(self, number: int, first_row: int) -> Loaded:
+        """Return memory with a page, and the page for the kernels. Its bins are checked."""
         page, layout = self.stored.files[number], self.stored.layout
         size = layout.n_groups * page.n_rows * layout.stride + ALIGNMENT
         memory = self._spare.popleft() if self._spare else np.empty(0, dtype=np.uint8)
@@ -292,7 +295,7 @@ class PageReader:
             memory = np.empty(size, dtype=np.uint8)
         self.stored.read(page, _aligned(memory), number not in self._checked)
         self._checked.add(number)
-        return memory
+        return memory, self._native_page(number, memory, first_row)
 
 
 def _aligned(memory: np.ndarray) -> np.ndarray:

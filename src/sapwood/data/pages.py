@@ -247,8 +247,15 @@ class DiskPages(Pages):
             memory = np.empty(self.layout.n_groups * file.n_rows * self.layout.stride, dtype=np.uint8)
             yield Page(self.stored.read(file, memory, check=True).reshape(shape), file.first_row)
 
+    @property
+    def fit_memory(self) -> bool:
+        """Whether all pages may be in memory at the same time."""
+        return self.storage.resident_bytes is None
+
     def open(self, first_row: int) -> list[kernels.Page]:
-        raise TypeError("pages in files are not in memory at the same time: use visit()")
+        if not self.fit_memory:
+            raise TypeError("pages in files are not in memory at the same time: use visit()")
+        return [native for _, native in self.reader.visit(first_row)]
 
 
 def _key(table: Table, binning: Binning, rows: np.ndarray | None, first_row: int, execution: Execution) -> str:

@@ -136,8 +136,8 @@ def plan_storage(p: ResolvedParameters, data: FitData) -> PageStorage | None:
     bin_bytes = own.n_rows * own.bin_bytes
     if isinstance(train.table, SparseTable):
         bin_bytes = min(bin_bytes, ENTRY_BYTES * train.table.n_entries + GROWTH_BYTES * own.n_rows)
-    if not folders and bin_bytes + wanted <= left:
-        return None
+    if bin_bytes + wanted <= left:
+        return PageStorage(folders, compression=p.pages_compression) if folders else None
     more = max(0, min(wanted, left // 4))
     left -= more
     page_bytes = min(page_store.PAGE_BYTES, max(MIN_PAGE_BYTES, left // (2 * PAGES_AT_ONCE)))

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import PathLike, fspath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import ray
-import ray.data
 
 from sapwood.cluster.rows import LazyPiece, ParquetFile
 from sapwood.ray.engine import RayBlock
+
+if TYPE_CHECKING:
+    import ray.data
 
 PREDICTIONS = "predictions"  # column of the predictions of a Dataset
 EXPECTED = "a ray.data.Dataset, a list of paths of Parquet files, or a list of references to tables in Ray's object store"
 
 
+def is_dataset(value: Any) -> bool:
+    """Whether a value is a Ray Dataset. Does not import Ray Data: workers have no use for it."""
+    data = sys.modules.get("ray.data")
+    return data is not None and isinstance(value, data.Dataset)
+
+
 def is_collection(value: Any) -> bool:
     """Whether a value is a Ray Dataset, or a list of files or references."""
-    if isinstance(value, ray.data.Dataset):
+    if is_dataset(value):
         return True
     kinds = (str, PathLike), (ray.ObjectRef,)
     return isinstance(value, list) and bool(value) and any(all(isinstance(one, kind) for one in value) for kind in kinds)
@@ -35,7 +44,7 @@ def pieces(value: Any, name: str) -> list[LazyPiece]:
     """Return the pieces of a collection, in the order of the rows."""
     if not is_collection(value):
         raise TypeError(f"{name} must be {EXPECTED}; got {type(value).__name__}")
-    if isinstance(value, ray.data.Dataset):
+    if is_dataset(value):
         with _in_order(value):
             return [RayBlock(ref) for ref in value.to_arrow_refs()]
     return [RayBlock(one) if isinstance(one, ray.ObjectRef) else ParquetFile(fspath(one)) for one in value]
@@ -54,7 +63,7 @@ def _in_order(dataset: ray.data.Dataset) -> Iterator[None]:
 
 def predict_lazily(predict: Callable[..., np.ndarray], X: Any, offset: Any = None) -> Any:
     """Return the predictions of a collection: a Dataset with the column "predictions"; for a list of references, a list of references."""
-    if isinstance(X, ray.data.Dataset):
+    if is_dataset(X):
         return X.map_batches(_BatchPredictor(predict, offset), batch_format="pyarrow", batch_size=None)
     run, model = ray.remote(_predict), ray.put(predict)
     offsets = [None] * len(X) if offset is None else pieces(offset, "offset")

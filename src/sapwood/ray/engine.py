@@ -1,4 +1,4 @@
-"""Ray as the engine of a fit: workers are actors, messages are calls of their methods."""
+"""Ray as the engine of a fit: workers are actors."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ from ray.util import get_current_placement_group
 
 from sapwood.cluster.arguments import ClusterArguments
 from sapwood.cluster.driver import Engine
-from sapwood.cluster.mailbox import Mailbox, Tag, Transport, WorkerLost
+from sapwood.cluster.mailbox import Tag, WorkerLost
 from sapwood.cluster.placement import ranges
 from sapwood.cluster.rows import LazyPiece, is_column_name
 from sapwood.cluster.worker import ATTEMPTS, Finished, FitJob, Interrupted, run_fit
+from sapwood.ray.transport import ANSWER_SECONDS, RayTransport
 
 START_SECONDS = 300.0  # all workers must have started by then
-ANSWER_SECONDS = 10.0
-INLINE = 90_000  # bytes that Ray sends with a call; larger arguments go through its object store, which takes longer
-MAX_INLINE = 500_000  # messages up to this length are cut into several arguments
 
 
 @dataclass(frozen=True)
@@ -41,14 +39,15 @@ class WorkerActor:
     def __init__(self, n_threads: int) -> None:
         self.n_threads = n_threads
 
-    def ready(self) -> None:
-        """Return when the process has started and imported Sapwood."""
+    def node(self) -> str:
+        """Return the machine, when the process has started and imported Sapwood."""
+        return ray.get_runtime_context().get_node_id()
 
     def watch(self) -> None:
         """Never return: the call fails when the actor dies."""
         threading.Event().wait()
 
-    def put(self, key: str, source: int, to: int, tag: Tag, *message: bytes) -> None:
+    def put(self, key: str, source: int, to: int, tag: Tag, *message: Any) -> None:
         mailbox = ATTEMPTS.mailbox(key, to)
         if mailbox is not None:
             mailbox.put(source, tag, message[0] if len(message) == 1 else b"".join(message))
@@ -59,40 +58,15 @@ class WorkerActor:
     def alive(self, key: str, rank: int) -> bool:
         return ATTEMPTS.mailbox(key, rank) is not None
 
-    def run(self, job: FitJob, rank: int, actors: list[Any], sets: dict[str, dict[str, Any]]) -> Finished | Interrupted:
+    def run(self, job: FitJob, rank: int, actors: list[Any], nodes: list[str], sets: dict[str, dict[str, Any]]) -> Finished | Interrupted:
         mailbox = ATTEMPTS.mailbox(job.key, rank)
         if mailbox is None:
             return Interrupted("the attempt ended before it began", 0)
-        return run_fit(job, RayTransport(job.key, rank, actors, mailbox), sets, self.n_threads)
+        return run_fit(job, RayTransport(job.key, rank, actors, nodes, mailbox), sets, self.n_threads)
 
 
 GROUPS = {"fit": 1, "mail": 1, "questions": 1, "watch": 1}  # threads of an actor
 GROUP_OF = {"watch": "watch", "put": "mail", "ask": "questions", "alive": "questions", "run": "fit"}
-
-
-class RayTransport(Transport):
-    """Messages as calls between actors, with the transport and the security of the Ray cluster."""
-
-    def __init__(self, key: str, rank: int, actors: list[Any], mailbox: Mailbox) -> None:
-        super().__init__(rank, len(actors), mailbox)
-        self._key, self._actors = key, actors
-
-    def send(self, to: int, tag: Tag, message: bytes) -> None:
-        parts = [message]
-        if INLINE < len(message) <= MAX_INLINE:
-            parts = [message[first : first + INLINE] for first in range(0, len(message), INLINE)]
-        self._actors[to].put.options(concurrency_group="mail").remote(self._key, self.rank, to, tag, *parts)
-
-    def check(self, source: int) -> None:
-        question = self._actors[source].alive.options(concurrency_group="questions").remote(self._key, source)
-        try:
-            alive = ray.get(question, timeout=ANSWER_SECONDS)
-        except GetTimeoutError:
-            return  # slow, but there
-        except RayActorError as error:
-            raise WorkerLost(f"worker {source} was lost: {error}") from None
-        if not alive:
-            raise WorkerLost(f"worker {source} left the fit")
 
 
 class RayEngine(Engine):
@@ -109,7 +83,7 @@ class RayEngine(Engine):
     def __init__(self, n_workers: int, cpus_per_worker: float) -> None:
         self._cpus, self._next, self._n_workers = cpus_per_worker, 0, n_workers
         self._actors: dict[int, Any] = {}
-        self._ready: dict[int, Any] = {}
+        self._nodes: dict[int, Any] = {}  # references: they are there when the actor has started
         self._watched: dict[int, Any] = {}
         needed, there = n_workers * cpus_per_worker, ray.cluster_resources().get("CPU", 0.0)
         if needed > there:
@@ -127,21 +101,21 @@ class RayEngine(Engine):
             time.sleep(0.05)
 
     def _spawn(self) -> None:
-        options: dict[str, Any] = {"num_cpus": self._cpus, "max_restarts": 0}
+        options: dict[str, Any] = {"num_cpus": self._cpus, "max_restarts": 0, "enable_task_events": False}  # events: a fifth of a message
         group = get_current_placement_group()
         if group is not None and sum(one.get("CPU", 0.0) for one in group.bundle_specs) < self._n_workers * self._cpus:
             options["scheduling_strategy"] = "SPREAD"  # not within the reservation of this process, which is too small
         as_actor: Any = ray.remote
         actor = as_actor(concurrency_groups=GROUPS)(WorkerActor).options(**options).remote(max(1, int(self._cpus)))
-        self._actors[self._next], self._ready[self._next] = actor, actor.ready.remote()
+        self._actors[self._next], self._nodes[self._next] = actor, actor.node.remote()
         self._watched[self._next] = actor.watch.options(concurrency_group="watch").remote()
         self._next += 1
 
     def workers(self) -> list[int]:
         for number in [number for number, call in self._watched.items() if _is_done(call)]:
-            del self._actors[number], self._watched[number], self._ready[number]
+            del self._actors[number], self._watched[number], self._nodes[number]
             self._spawn()
-        return [number for number, call in self._ready.items() if _is_done(call)]
+        return [number for number, call in self._nodes.items() if _is_done(call)]
 
     def place(self, sets: ClusterArguments, workers: Sequence[int]) -> list[tuple[int, dict[str, dict[str, Any]]]]:
         placed: list[tuple[int, dict[str, dict[str, Any]]]] = [(worker, {}) for worker in workers]
@@ -155,10 +129,11 @@ class RayEngine(Engine):
             actors = [self._actors[worker] for worker, _ in placed]
             opened = [self._call(worker, "ask", "open", (job.key, rank)) for rank, (worker, _) in enumerate(placed)]
             ray.get(opened)
+            nodes = ray.get([self._nodes[worker] for worker, _ in placed])
         except (KeyError, RayActorError) as error:
             raise WorkerLost(f"a {self.noun} was lost: {error}") from None
         shared = ray.put(job)
-        return [self._call(worker, "run", shared, rank, actors, sets) for rank, (worker, sets) in enumerate(placed)]
+        return [self._call(worker, "run", shared, rank, actors, nodes, sets) for rank, (worker, sets) in enumerate(placed)]
 
     def _call(self, worker: int, method: str, *arguments: Any) -> Any:
         return getattr(self._actors[worker], method).options(concurrency_group=GROUP_OF[method]).remote(*arguments)

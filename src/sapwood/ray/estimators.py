@@ -17,7 +17,7 @@ from sapwood.cluster.estimators import ClusterClassifier, ClusterEstimator
 from sapwood.estimators import BoostingClassifier, BoostingRanker, BoostingRegressor
 from sapwood.estimators.base import BaseBoosting
 from sapwood.params.signatures import FitArguments
-from sapwood.ray.collections import PREDICTIONS, is_collection, predict_lazily, split
+from sapwood.ray.collections import PREDICTIONS, is_collection, is_dataset, predict_lazily, split
 from sapwood.ray.engine import RayEngine
 
 
@@ -65,7 +65,7 @@ class RayEstimator(ClusterEstimator):
         return predict_lazily(predict, X, offset)
 
     def _compute(self, values: Any) -> Any:
-        if isinstance(values, ray.data.Dataset):
+        if is_dataset(values):
             return np.concatenate([batch[PREDICTIONS] for batch in values.iter_batches(batch_format="numpy")])
         if isinstance(values, list) and values and isinstance(values[0], ray.ObjectRef):
             return np.concatenate([np.asarray(one) for one in ray.get(values)])
@@ -73,7 +73,7 @@ class RayEstimator(ClusterEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, **options: Any) -> float:
         """Return the score of the predictions. For a Dataset, y, sample_weight and the options are names of columns."""
-        if not isinstance(X, ray.data.Dataset):
+        if not is_dataset(X):
             return super().score(X, y, sample_weight, **options)
         frame = X.to_pandas()
         named = {name: frame[value] for name, value in options.items() if isinstance(value, str)}

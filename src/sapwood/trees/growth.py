@@ -184,7 +184,7 @@ def make_grower(rows: Pages | SortedRows, first_row: int, execution: Execution) 
     search = kernels.SplitSearch(layout, execution.n_threads, rows.histogram_bytes)
     if execution.device is not None:
         return SummedGrower(search, DevicePartition(rows, first_row, execution.device), execution, first_row)
-    if isinstance(rows, DiskPages):
+    if isinstance(rows, DiskPages) and not rows.fit_memory:
         return SummedGrower(search, PagedPartition(rows, first_row, execution.n_threads), execution, first_row)
     partition = kernels.RowPartition(layout, rows.open(first_row), execution.n_threads)
     return LocalGrower(search, partition) if execution.is_local else SummedGrower(search, partition, execution, first_row)
