@@ -35,6 +35,18 @@ def test_every_kind(kind):
     assert not {"scores", "errors", "slices", "calibration"} & set(without)
 
 
+def test_averaged_models_say_so():
+    """The first rounds of a mean of models are those of one of them: there is no curve of these on the rows of the report."""
+    model, X, y, _ = regression(early_stopping=True, validation_folds=3)
+    html = render(model, X, y)
+    assert "It is the mean of 3 models" in html
+    assert {curve["set"] for curve in payload(html)["sections"]["learning"]["curves"]} == {"train", "validation"}
+    model, X, y, _ = regression()
+    html = render(model, X, y)
+    assert "It is the mean of" not in html
+    assert "rows of this report" in {curve["set"] for curve in payload(html)["sections"]["learning"]["curves"]}
+
+
 def test_same_arguments_give_the_same_bytes(tmp_path):
     model, X, y, _ = regression()
     first, second = tmp_path / "a.html", tmp_path / "b.html"

@@ -22,14 +22,16 @@ STAGES, STAGED_ROWS = 40, 2_000  # of the curve on the rows of the report
 def learning_section(context: Context) -> Section:
     subject = context.subject
     scores: Mapping[str, Mapping[str, Any]] = {} if subject.estimator is None else subject.estimator.evals_result_
-    curves = curves_data(scores)
-    staged = _staged(context)
+    curves, n_models = curves_data(scores), _n_averaged(subject.estimator)
+    staged = _staged(context) if n_models == 1 else None
     if staged is not None:
         curves.append(staged)
     best, total = subject.model.n_rounds_used, subject.model.n_rounds
     text = f"The model has {plural(total, 'round')} and {plural(subject.model.n_trees, 'tree')}."
     if best < total:
         text += f" Early stopping chose the first {plural(best, 'round')}, which prediction uses."
+    if n_models > 1:
+        text += f" It is the mean of {n_models} models, each trained on other rows; the curves are mean scores of their rounds."
     body = chart("learning", "Score after each round") if curves else note("No scores were recorded during training.")
     return Section("learning", "Learning curves", join([element("p", text), body]), {"curves": curves, "best": best, "total": total})
 
@@ -48,6 +50,13 @@ def curves_data(scores: Mapping[str, Mapping[str, Any]], first: int = 1) -> list
                 {"set": on, "metric": metric, "rounds": (at + first).tolist(), "values": numbers(np.asarray(values, dtype=float)[at])}
             )
     return out
+
+
+def _n_averaged(estimator: Any) -> int:
+    """Return the number of models whose mean the model is. Their rounds follow one another, so the first rounds predict nothing."""
+    chosen = getattr(estimator, "resolved_params_", None) or {}
+    folds = chosen.get("validation_folds", getattr(estimator, "validation_folds", None))
+    return folds if isinstance(folds, int) else 1
 
 
 def _staged(context: Context) -> dict[str, Any] | None:
