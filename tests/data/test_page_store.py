@@ -89,9 +89,19 @@ def expected():
     return {name: fit(*given) for name, given in FITS.items()}
 
 
+def keep_in_memory(monkeypatch, resident):
+    """Bytes of pages that stay in memory: with None, all, as with pages_dir alone."""
+    monkeypatch.setattr(
+        "sapwood.estimators.memory_plan.PageStorage",
+        lambda folders, compression: PageStorage(folders, resident, compression=compression),
+    )
+
+
+@pytest.mark.parametrize("resident", [0, None])
 @pytest.mark.parametrize("name", FITS)
-def test_pages_in_files_leave_no_trace(name, expected, tmp_path, monkeypatch):
+def test_pages_in_files_leave_no_trace(name, resident, expected, tmp_path, monkeypatch):
     with_pages(monkeypatch, 3)
+    keep_in_memory(monkeypatch, resident)
     none = {"pages_dir": None, "pages_compression": None}
     try:
         assert fit(*FITS[name], pages_dir=str(tmp_path)) == expected[name]
@@ -104,10 +114,7 @@ def test_pages_in_files_leave_no_trace(name, expected, tmp_path, monkeypatch):
 @pytest.mark.parametrize("resident", [0, N * ROW_BYTES // 2, None])
 def test_any_number_of_pages_in_memory_and_in_files(n_pages, compression, resident, expected, tmp_path, monkeypatch):
     with_pages(monkeypatch, n_pages)
-    monkeypatch.setattr(
-        "sapwood.estimators.memory_plan.PageStorage",
-        lambda folders, compression: PageStorage(folders, resident, compression=compression),
-    )
+    keep_in_memory(monkeypatch, resident)
     folders = [str(tmp_path / "one disk"), str(tmp_path / "another")]
     made = fit(regressor(), "target", {}, pages_dir=folders, pages_compression=compression, n_jobs=2)
     assert made == expected["plain"]
@@ -147,6 +154,7 @@ def test_bundles_and_sparse_rows_in_files(kind, clash, early_stopping, tmp_path,
         x[5, 3] = np.nan
         x = sparse.csr_array(x)
     monkeypatch.setattr(page_store, "PAGE_BYTES", 40_000)
+    keep_in_memory(monkeypatch, 0)
     settings = {"early_stopping": early_stopping, "sparse_absent": "missing" if kind == "missing" else "zero"}
     in_memory = regressor(**settings).fit(x, y).to_bytes()
     assert regressor(**settings, pages_dir=tmp_path).fit(x, y).to_bytes() == in_memory

@@ -251,6 +251,32 @@ CASES = [
     ),
     ("trees out of range", "kernels.Scorer(tree_arrays(), leaves, 2, 1).leaves(np.zeros((1, 2)), 0, 2, np.zeros((1, 2), i4), 1)"),
     ("out does not fit", "kernels.Scorer(tree_arrays(), leaves, 2, 1).leaves(np.zeros((1, 2)), 0, 1, np.zeros((2, 1), i4), 1)"),
+    *(
+        (message, f"kernels.Scorer(tree_arrays(), leaves, 2, 1).add_sparse(matrix({rows}), {first}, {last}, np.zeros({out}), {n_threads})")
+        for message, rows, first, last, out, n_threads in (
+            ("X has another number of features", "n_minor=3", 0, 1, (2, 1), 1),
+            ("trees out of range", "", 0, 2, (2, 1), 1),
+            ("trees out of range", "", -1, 1, (2, 1), 1),
+            ("out does not fit", "", 0, 1, (3, 1), 1),
+            ("out does not fit", "", 0, 1, (2, 2), 1),
+            ("n_threads must be positive", "", 0, 1, (2, 1), 0),
+        )
+    ),
+    *(
+        (
+            message,
+            "kernels.Explainer(kernels.Scorer(tree_arrays(), leaves, 2, 1), np.ones(3), ints(0, 1), 2).add_interventional("
+            f"np.zeros({x}), np.zeros({background}), {first}, {last}, np.zeros({out}), {n_threads})",
+        )
+        for message, x, background, first, last, out, n_threads in (
+            ("X has another number of features", (1, 3), (1, 2), 0, 1, (1, 3), 1),
+            ("trees out of range", (1, 2), (1, 2), 0, 2, (1, 3), 1),
+            ("out does not fit", (1, 2), (1, 2), 0, 1, (1, 4), 1),
+            ("n_threads must be positive", (1, 2), (1, 2), 0, 1, (1, 3), 0),
+            ("the background must have rows of the same features", (1, 2), (0, 2), 0, 1, (1, 3), 1),
+            ("the background must have rows of the same features", (1, 2), (1, 3), 0, 1, (1, 3), 1),
+        )
+    ),
     (
         "player must have one number for each feature",
         "kernels.Explainer(kernels.Scorer(tree_arrays(), leaves, 2, 1), np.ones(3), ints(0), 1)",
