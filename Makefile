@@ -13,7 +13,7 @@ SANITIZER_tsan := thread
 TSAN_TESTS := tests/kernels tests/estimators/test_concurrency.py
 ASAN_TESTS := tests/kernels tests/trees tests/losses tests/model tests/data tests/encoding
 
-.PHONY: help browser page wheel demo test lint types stubs unit bench quality fuzz fuzzer hostile device load cluster mutants kill asan tsan format clean edges docs clients FORCE
+.PHONY: help browser page wheel demo test lint types stubs unit bench quality fuzz fuzzer hostile device load cluster mutants oldest kill asan tsan format clean edges docs clients FORCE
 
 help:  ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 10
@@ -21,7 +21,7 @@ help:  ## list the targets
 demo: .venv/installed  ## train on real data and compare with scikit-learn, in about a minute
 	@$(BIN)/python examples/demo.py
 
-test: lint types unit  ## lint, types and tests
+test: lint types unit oldest  ## lint, types, tests, and estimator checks with the oldest dependencies
 
 lint: .venv/dev
 	@$(BIN)/ruff check .
@@ -40,6 +40,9 @@ stubs: .venv/dev  ## write the types of the compiled modules
 unit: .venv/dev browser
 	@$(BIN)/python -m compileall -q src/sapwood  # for the processes that tests start, also where PYTHONDONTWRITEBYTECODE is set
 	@$(BIN)/python -m pytest -n 3
+
+oldest: build/oldest/installed
+	@PYTHONPATH=build/oldest $(BIN)/python -m pytest -q -W ignore -p no:cacheprovider -n 3 $(EDGE_TESTS)
 
 page: web/node_modules/.package-lock.json  ## bundle the script and styles of the report (needs Node.js 20 or newer)
 	@cd web && node build.mjs
@@ -135,6 +138,12 @@ build/modules: FORCE
 
 .venv/dev: .venv/installed
 	@$(INSTALL) --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+# The oldest dependencies that pyproject.toml allows; the compiled modules work with any.
+build/oldest/installed: .venv/dev pyproject.toml
+	@rm -rf build/oldest
+	@$(BIN)/uv pip install --quiet --python $(BIN)/python --target build/oldest --only-binary :all: --resolution lowest-direct -r pyproject.toml 'pandas>=2.1'
 	@touch $@
 
 .venv/bench: .venv/dev

@@ -9,7 +9,7 @@ from safetensors.numpy import load, save
 
 from sapwood import BoostingClassifier, BoostingRegressor, Model, ModelFormatError
 from sapwood.data.tables import ArrayTable
-from sapwood.model.file import ARRAYS, SCHEMA, checksum, pack, unpack
+from sapwood.model.file import ARRAYS, SCHEMA, checksum, pack, seal, unpack
 from sapwood.runtime import kernels
 from sapwood.runtime.execution import SERIAL
 from tests.model.plain_reader import hash_of
@@ -231,6 +231,12 @@ class TestCraftedArrays:
     def test_losses_and_links(self, parts, change):
         arrays, about = parts
         refuse(arrays, {**about, **change}, "loss or link")
+
+    @pytest.mark.parametrize("leaves", ["cubic", "", None, 3, ["constant"]])
+    def test_leaf_models(self, parts, leaves):
+        arrays, about = parts
+        with pytest.raises(ModelFormatError, match=r"the leaf model .* is unknown to this version, which reads constant"):
+            Model.from_bytes(seal(arrays, {**about, "leaves": leaves}))
 
     @pytest.mark.parametrize("best_round", [-1, 4, 1.0, True, "2", [1], 10**30])
     def test_best_rounds(self, parts, best_round):
