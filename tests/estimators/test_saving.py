@@ -27,6 +27,7 @@ from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor, Featu
 from sapwood.estimators.values import Unsaved
 from sapwood.losses.registry import REGISTERED
 from sapwood.model import disk
+from sapwood.model.file import seal, unseal
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(240, 4)).round(2)
@@ -498,3 +499,24 @@ def test_a_class_too_large_for_its_type_is_refused():
     document["estimator"]["fitted"]["classes"]["values"][2] = 10**30
     with pytest.raises(ModelFormatError, match="a number that is too large"):
         BoostingClassifier.from_bytes(put_together(arrays, document))
+
+
+def test_what_no_estimator_wrote_is_refused():
+    """Files with a true checksum. The error says once what is wrong."""
+    estimator = BoostingRegressor(max_iter=2).fit(np.arange(60.0)[:, None], np.arange(60.0))
+    arrays, header = unseal(estimator.to_bytes())
+
+    def refuse(message, **change):
+        with pytest.raises(ModelFormatError) as caught:
+            BoostingRegressor.from_bytes(seal(arrays, {**header, "estimator": {**header["estimator"], **change}}))
+        assert message in str(caught.value)
+        assert str(caught.value).count("damaged Sapwood model") == 1
+
+    parameters = header["estimator"]["parameters"]
+    refuse("the parameter 'no_such' is unknown to this version", parameters={**parameters, "no_such": 1})
+    refuse("the parameter 'n_jobs' is unknown to this version", parameters={**parameters, "n_jobs": 1})
+    refuse("'parameters' is missing", parameters=[])
+    refuse("'fitted' is missing", fitted=None)
+    refuse("its init is missing", init={"init": "stored"})
+    nested = {"unfitted": {**header["estimator"], "parameters": {"no_such": 1}}}
+    refuse("the parameter 'no_such' is unknown", parameters={**parameters, "init": nested})

@@ -232,6 +232,19 @@ class TestCraftedArrays:
         arrays, about = parts
         refuse(arrays, {**about, **change}, "loss or link")
 
+    @pytest.mark.parametrize("name", ["value", "cover"])
+    def test_arrays_of_nodes(self, parts, name):
+        arrays, about = parts
+        n = len(arrays["feature"])
+        good = {**arrays, "cover": np.ones(n)}
+        assert Model.from_bytes(seal(good, about)).n_trees == len(arrays["begin"]) - 1
+        for wrong in (good[name].astype(np.int64), good[name].astype(np.uint8)):
+            with pytest.raises(ModelFormatError, match=f"{name} must be an array of float64"):
+                Model.from_bytes(seal(good | {name: wrong}, about))
+        for wrong in (good["cover"][1:], good["cover"].reshape(1, -1)):
+            with pytest.raises(ModelFormatError, match="cover must be an array of float64"):
+                Model.from_bytes(seal(good | {"cover": wrong}, about))
+
     @pytest.mark.parametrize("leaves", ["cubic", "", None, 3, ["constant"]])
     def test_leaf_models(self, parts, leaves):
         arrays, about = parts

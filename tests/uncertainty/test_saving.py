@@ -151,6 +151,8 @@ class TestFilesThatMeanHarm:
                 "or a model without one",
             ),
             ("split", lambda a, d: a.update(estimator_0=np.frombuffer(classifier().fit(X, TWO).to_bytes(), np.uint8)), "be regressors"),
+            ("split", lambda a, d: a.update(estimator_0=a["estimator_0"].astype(np.float64)), "one-dimensional array of bytes"),
+            ("split", lambda a, d: a.update(estimator_0=a["estimator_0"].reshape(1, -1)), "one-dimensional array of bytes"),
             ("split", lambda a, d: a["scores_0"].fill(np.nan), "scores must not be NaN"),
             ("split", lambda a, d: a["weights_0"].fill(0), "weights must be positive"),
             ("split", lambda a, d: a.update(weights_0=a["weights_0"][1:]), "of the same length"),
