@@ -278,7 +278,7 @@ class TestWhatIsNoData:
         estimator = regressor(max_iter=1).fit(X, Y)
         for _ in range(5):
             estimator = regressor(max_iter=1, init=estimator).fit(X, Y)
-        with pytest.raises(ValueError, match="more than 4"):
+        with pytest.raises(ValueError, match="init cannot be saved: more than 4 nested estimators"):
             estimator.to_bytes()
 
 
@@ -518,5 +518,11 @@ def test_what_no_estimator_wrote_is_refused():
     refuse("'parameters' is missing", parameters=[])
     refuse("'fitted' is missing", fitted=None)
     refuse("its init is missing", init={"init": "stored"})
+    data = estimator.to_bytes()
+    for _ in range(5):
+        own = {**header, "estimator": {**header["estimator"], "init": {"init": "stored"}}}
+        data = seal({**arrays, "init": np.frombuffer(data, dtype=np.uint8)}, own)
+    with pytest.raises(ModelFormatError, match="init: more than 4 nested estimators"):
+        BoostingRegressor.from_bytes(data)
     nested = {"unfitted": {**header["estimator"], "parameters": {"no_such": 1}}}
     refuse("the parameter 'no_such' is unknown", parameters={**parameters, "init": nested})

@@ -163,6 +163,8 @@ class TestFilesThatMeanHarm:
             ("split", lambda a, d: d["parameters"].update(verbose=1), "'verbose' is unknown to this version"),
             ("split", lambda a, d: d.update({"class": "BaseConformal"}), "the class 'BaseConformal' is unknown"),
             ("split", lambda a, d: d.pop("fitted"), "entry 'wrapper' is incomplete"),
+            ("split", lambda a, d: d.update(parameters=None), "the parameters are missing"),
+            ("split", lambda a, d: a.update(estimator_0=a["estimator_0"][:-1]), "damaged|truncated|not a Sapwood"),
             ("lac", lambda a, d: d["fitted"]["classes"].update(values=["yes", "no "]), "ascending order"),
             ("lac", lambda a, d: d["fitted"]["classes"].update(values=["abc", "yes"]), "classifiers of these classes"),
             ("aps", lambda a, d: d["fitted"].update(folds=[2, 1]), "other folds"),
@@ -179,8 +181,9 @@ class TestFilesThatMeanHarm:
         wrapper, _ = CASES[case]()
         arrays, document = take_apart(wrapper.to_bytes())
         change(arrays, document["wrapper"])
-        with pytest.raises(ModelFormatError, match=message):
+        with pytest.raises(ModelFormatError, match=message) as caught:
             type(wrapper).from_bytes(put_together(arrays, json.dumps(document)))
+        assert str(caught.value).count("damaged Sapwood model") <= 1
 
     def test_too_many_within_each_other(self):
         data = CASES["temperature"]()[0].to_bytes()
@@ -190,6 +193,8 @@ class TestFilesThatMeanHarm:
             data = put_together(arrays, document)
         with pytest.raises(ModelFormatError, match="estimators are nested"):
             CalibratedClassifier.from_bytes(data)
+        with pytest.raises(ValueError, match="more than 4 nested estimators cannot be saved"):
+            CASES["temperature"]()[0]._to_bytes(2, depth=4)
 
     def test_mutations(self, saved, tmp_path):
         """Each is refused, or a wrapper that answers."""
