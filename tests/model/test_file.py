@@ -302,6 +302,11 @@ class TestOtherFiles:
         self.refuse({**arrays, "more": np.zeros(1)}, document, "arrays are missing or unknown")
         self.refuse({**arrays, "init": np.zeros(1)}, document, "init must be an array of uint8")
 
+    @pytest.mark.parametrize("name", [name for name, (dtype, _) in ARRAYS.items() if dtype not in ("float64", "int64")])
+    def test_wider_types(self, parts, name):
+        arrays, document = parts[0], self.document(parts[1])
+        self.refuse({**arrays, name: arrays[name].astype(np.int64)}, document, f"{name} must be an array of {ARRAYS[name][0]}")
+
     @pytest.mark.parametrize("name", ["feature", "threshold", "begin"])
     def test_other_types_and_shapes(self, parts, name):
         arrays, document = parts[0], self.document(parts[1])
