@@ -261,8 +261,6 @@ def read_estimator(
             raise ValueError("'fitted' is missing")
         estimator._set_fitted_data(fitted, Model.from_parts(arrays, header), fitted_init)
     except DAMAGE as error:
-        if isinstance(error, ModelFormatError):
-            raise
         raise ModelFormatError(f"damaged Sapwood model: estimator: {error}") from None
     return estimator
 
