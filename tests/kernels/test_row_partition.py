@@ -406,6 +406,23 @@ class TestBadArguments:
             else:
                 kernels.Page(layout, codes.reshape(-1), n_rows, None, 0)
 
+    def test_steps_of_another_tree(self, kernels):
+        """Steps that would be the next of this partition by the number of nodes."""
+        rows, gradients = self.data(kernels)
+        first, second = rows.summed(1), rows.summed(1)
+        for grower, nodes in ((first, [0, 1]), (second, [0, 2])):
+            gradients.start(grower)
+            for node in nodes:
+                grower.advance([node], True)
+        (partition,) = first.partition.parts
+        with pytest.raises(ValueError, match="node cannot be split"):
+            partition.apply(second.search.begin([1], True))
+        third = rows.summed(1)
+        (other,) = third.partition.parts
+        sums = other.start(gradients.records(), gradients.format(kernels), 0)
+        with pytest.raises(ValueError, match="no such node"):
+            partition.apply(third.search.start(sums, kernels.TreeSettings(gradients.format(kernels), kernels.SplitRules(), 0, 0)))
+
     def test_samples_are_rows_of_the_partition(self, kernels):
         rows, gradients = self.data(kernels)
         partition = rows.partition(slice(0, 60), n_pages=3, first_row=100)
