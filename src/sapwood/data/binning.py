@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +12,7 @@ from sapwood.data.sketch import QuantileSketch
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
 from sapwood.runtime import kernels
+from sapwood.runtime.caching import cached_property
 from sapwood.runtime.execution import Execution
 
 SAMPLE_ROWS = 200_000  # rows from which cut points are computed

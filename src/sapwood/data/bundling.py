@@ -8,7 +8,6 @@ sums, nor the model.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from sapwood.data.binning import Binning
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import Table
 from sapwood.runtime import kernels
+from sapwood.runtime.caching import cached_property
 from sapwood.runtime.execution import Execution
 
 ROW_LIST, NO_DEFAULT = -1, -1

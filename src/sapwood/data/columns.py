@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from functools import cached_property
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+
+from sapwood.runtime.caching import cached_property
 
 Name = str | int
 Level = str | int | float | bool

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from sapwood.data import container
 from sapwood.data.binning import Binning
 from sapwood.data.bundling import ColumnLayout
 from sapwood.runtime import kernels
+from sapwood.runtime.caching import cached_property
 
 GROUP_COLUMNS = 64  # columns of a group: one cache line per row
 

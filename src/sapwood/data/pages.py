@@ -6,7 +6,6 @@ import errno
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +18,7 @@ from sapwood.data.row_range import RowRange
 from sapwood.data.sparse import SparseTable
 from sapwood.data.tables import ROWS_AT_ONCE, Table
 from sapwood.runtime import kernels
+from sapwood.runtime.caching import cached_property
 from sapwood.runtime.execution import Execution
 from sapwood.runtime.memory import release_memory
 

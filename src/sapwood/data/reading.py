@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from sapwood.data.stored_table import StoredTable
 from sapwood.data.stream_table import InspectedStream, StreamTable, inspect_stream
 from sapwood.data.streams import Stream, open_stream
 from sapwood.data.tables import ArrayTable, Table
+from sapwood.runtime.caching import cached_property
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from sapwood.data.columns import ColumnError, Kind, Name, Schema
 from sapwood.data.sparse_formats import check_sparse
 from sapwood.data.tables import Table, match_names
 from sapwood.runtime import kernels
+from sapwood.runtime.caching import cached_property
 from sapwood.runtime.execution import Execution
 
 DENSE_BYTES = 1 << 24  # size of a dense block of rows, where one is needed

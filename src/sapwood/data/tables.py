@@ -6,12 +6,12 @@ A block is a two-dimensional array for the kernels, with the dtype of the user's
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import numpy as np
 
 from sapwood.data.columns import NUMBER, Column, ColumnError, Kind, Name, Schema
 from sapwood.runtime import kernels
+from sapwood.runtime.caching import cached_property
 from sapwood.runtime.execution import Execution
 
 ROWS_AT_ONCE = 65536  # rows that are converted at a time, if the kernels cannot read the dtype

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from sapwood.data.tables import Table
 from sapwood.encoding.base import CategoryKeys, Encoder, EncodingTargets
 from sapwood.encoding.calendar import PARTS, CalendarPart
 from sapwood.encoding.lookup import MAX_KEYS, Lookup, combine, key_space
+from sapwood.runtime.caching import cached_property
 from sapwood.runtime.execution import Execution
 
 

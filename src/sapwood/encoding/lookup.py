@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
+
+from sapwood.runtime.caching import cached_property
 
 MAX_KEYS = 1 << 62  # maximum number of combinations of levels: keys are int64
 

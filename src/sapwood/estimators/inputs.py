@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sapwood.callbacks import TRAIN, VALIDATION, Callback
 from sapwood.data.named_columns import take_columns
 from sapwood.data.reading import Source
 from sapwood.params.signatures import FitArguments
+from sapwood.runtime.caching import cached_property
 from sapwood.training.checkpoint import Checkpoint
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from sapwood.encoding.encoding import Encoding, FittedEncoding
 from sapwood.estimators.fit_data import FitData
 from sapwood.estimators.inputs import FitCall
 from sapwood.params.plan import FitPlan
+from sapwood.runtime.caching import cached_property
 from sapwood.runtime.execution import Execution
 from sapwood.training.fit_signature import FitSignature, as_text
 from sapwood.training.warm_start import WarmStart

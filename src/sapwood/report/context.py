@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from sapwood.model.explain import TreeExplainer
 from sapwood.report.forest import PackedForest, pack_forest
 from sapwood.report.measures import Losses, Score, losses_of, scores_of
 from sapwood.report.subject import MULTICLASS, Subject
+from sapwood.runtime.caching import cached_property
 
 SAMPLE = 400  # rows of scatter plots and of SHAP values
 SAMPLED_NUMBERS = 4_000_000  # maximum of rows x columns

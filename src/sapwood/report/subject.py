@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from sapwood.estimators.base import BaseBoosting
 from sapwood.estimators.targets import ClassLabels, MultiLabels, SoftLabels
 from sapwood.losses import RANKING
 from sapwood.model import Model
+from sapwood.runtime.caching import cached_property
 from sapwood.runtime.execution import Execution, local_execution
 from sapwood.uncertainty import CalibratedClassifier, ConformalClassifier, ConformalRegressor
 

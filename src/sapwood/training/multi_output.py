@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ import numpy as np
 from sapwood.data.row_range import RowRange
 from sapwood.losses import LeafRows, Loss
 from sapwood.runtime import kernels
+from sapwood.runtime.caching import cached_property
 from sapwood.runtime.execution import Execution
 from sapwood.sampling.rows import RowSampler
 from sapwood.training.line_search import Step

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sapwood.data.binning import NUMBER
 from sapwood.encoding.calendar import CalendarPart
+from sapwood.runtime.caching import cached_property
 from sapwood.trees.column_tree import ColumnTree
 from sapwood.trees.tree import Tree
 

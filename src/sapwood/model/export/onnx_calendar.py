@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from sapwood.encoding.calendar import DAY, HOUR, MINUTE, SECOND
+from sapwood.runtime.caching import cached_property
 
 if TYPE_CHECKING:
     from sapwood.model.export.onnx import Onnx

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
 from sapwood.data.binning import Binning
+from sapwood.runtime.caching import cached_property
 
 
 @dataclass(frozen=True, eq=False)
