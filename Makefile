@@ -42,7 +42,7 @@ unit: .venv/dev browser
 	@$(BIN)/python -m pytest -n 3
 
 oldest: build/oldest/installed
-	@PYTHONPATH=build/oldest $(BIN)/python -m pytest -q -W ignore -p no:cacheprovider -n 3 $(EDGE_TESTS)
+	@PYTHONPATH=build/oldest $(BIN)/python -m pytest -q -W ignore -p no:cacheprovider -n 3 tests/estimators/test_estimator_checks.py
 
 page: web/node_modules/.package-lock.json  ## bundle the script and styles of the report (needs Node.js 20 or newer)
 	@cd web && node build.mjs
