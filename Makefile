@@ -116,7 +116,7 @@ edges: $(EDGES)/oldest/installed $(EDGES)/newest/installed  ## estimator checks 
 tsan: build/tsan/installed  ## the tests of kernels and of concurrent fits under the thread sanitizer
 	@LD_PRELOAD="$$($(CXX) -print-file-name=libtsan.so) $$($(CXX) -print-file-name=libstdc++.so)" \
 		TSAN_OPTIONS=halt_on_error=1:exitcode=66:die_after_fork=0:history_size=7 \
-		build/tsan/bin/python -m pytest -p no:cacheprovider -k "(threads or pool or concurren or memory) and not little_memory" $(TSAN_TESTS)  # it takes threads of a forked process for others
+		build/tsan/bin/python -m pytest -p no:cacheprovider -k "(threads or pool or concurren or memory) and not little_memory" $(TSAN_TESTS)  # it reports threads of forked processes as duplicates
 
 format: .venv/dev  ## format the source
 	@$(BIN)/python tools/generate_signatures.py && $(BIN)/python tools/generate_flags.py && $(BIN)/ruff check --fix . && $(BIN)/ruff format . && $(BIN)/clang-format -i src/kernels/*.?pp src/kernels/*/*.?pp

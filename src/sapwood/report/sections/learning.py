@@ -53,7 +53,7 @@ def curves_data(scores: Mapping[str, Mapping[str, Any]], first: int = 1) -> list
 
 
 def _n_averaged(estimator: Any) -> int:
-    """Return the number of models whose mean the model is. Their rounds follow one another, so the first rounds predict nothing."""
+    """Return the number of models that were averaged. Their rounds follow one another: the first rounds are those of one model."""
     chosen = getattr(estimator, "resolved_params_", None) or {}
     folds = chosen.get("validation_folds", getattr(estimator, "validation_folds", None))
     return folds if isinstance(folds, int) else 1
