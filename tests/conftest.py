@@ -2,7 +2,10 @@
 
 import gc
 import os
+import sys
+import zlib
 
+import numpy as np
 from hypothesis import settings
 
 # Test processes share the CPUs: one thread each if a test does not set the number, and waiting threads of other libraries do not spin.
@@ -26,6 +29,21 @@ def pytest_collection_finish(session):
 
 def pytest_sessionfinish(session):
     gc.unfreeze()
+
+
+def seed_generators(module, name):
+    """Set the random generators of a module to a state that depends on `name` alone: a test draws the same numbers after any other test."""
+    for value in vars(module).values():
+        if isinstance(value, np.random.Generator):
+            value.bit_generator.state = type(value.bit_generator)(zlib.crc32(name.encode())).state
+
+
+def pytest_fixture_setup(fixturedef, request):
+    seed_generators(sys.modules[fixturedef.func.__module__], fixturedef.argname)
+
+
+def pytest_runtest_call(item):
+    seed_generators(item.module, item.nodeid)
 
 
 def pytest_addoption(parser):

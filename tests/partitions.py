@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from sapwood.estimators.partition import fit_partition
 from sapwood.runtime.collective import ThreadCollective, thread_collectives
 from sapwood.runtime.execution import Execution
 from tests.cpus import stay_on_one_cpu
@@ -78,3 +79,15 @@ def slices(n_rows: int, n_partitions: int) -> list[slice]:
     """The rows of each of 2, 3 or 5 partitions."""
     ends = [0, *(int(end * n_rows) for end in SPLITS[n_partitions]), n_rows]
     return [slice(begin, end) for begin, end in pairwise(ends)]
+
+
+def assert_same_bytes(make: Callable[..., Any], X: np.ndarray, y: np.ndarray) -> None:
+    """Assert that fits on one thread, on three threads and in three partitions give the same bytes.
+
+    `make` returns an estimator with the parameters that it is given.
+    """
+    one = make(n_jobs=1).fit(X, y).to_bytes()
+    assert make(n_jobs=3).fit(X, y).to_bytes() == one
+    own = slices(len(X), 3)
+    for fitted in run(3, lambda e: fit_partition(make(), e, X[own[e.collective.rank]], y[own[e.collective.rank]])):
+        assert fitted.to_bytes() == one

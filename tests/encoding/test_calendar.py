@@ -61,15 +61,15 @@ class TestParts:
         clocks = [datetime.datetime.fromtimestamp(0, UTC) + datetime.timedelta(microseconds=int(m)) for m in moments]
         clocks = clocks if zone is None else [t.astimezone(ZoneInfo(zone)) for t in clocks]
         for part, of in EXPECTED.items():
-            found = CalendarPart(0, part, zone).read(np.append(moments.astype(float), np.nan))
+            found = CalendarPart(0, part, zone).read([np.append(moments.astype(float), np.nan)])
             assert_array_equal(found, [*map(of, clocks), np.nan])
 
     def test_zones_with_a_fixed_offset(self):
         moments = np.array([0.0])
         for zone, hour in (("+02:30", 2), ("-01:00", 23), ("UTC+05:00", 5)):
-            assert CalendarPart(0, "hour", zone).read(moments)[0] == hour
+            assert CalendarPart(0, "hour", zone).read([moments])[0] == hour
         with pytest.raises(ColumnError, match="time zone 'Nowhere/At_all'"):
-            CalendarPart(0, "hour", "Nowhere/At_all").read(moments)
+            CalendarPart(0, "hour", "Nowhere/At_all").read([moments])
 
 
 def frames(zone=None):

@@ -565,7 +565,7 @@ def test_a_set_of_parameters_with_a_misspelt_one_changes_nothing():
         ({"n_iter_no_change": 0}, "[1, 2147483647]"),
         ({"tol": -1}, "[0.0, inf)"),
         ({"warm_start": 1}, "'bool'"),
-        ({"early_stopping": "yes"}, "{'auto'}"),
+        ({"early_stopping": "yes"}, "'per_output'"),
         ({"verbose": -1}, "[0, inf)"),
         ({"random_state": "a"}, "[0, 4294967295]"),
         ({"n_jobs": 1.5}, "an int in the range [-2147483647, 2147483647] or None"),

@@ -30,7 +30,7 @@ def test_parameters_that_differ_from_the_defaults():
 def test_fitted(estimator):
     found = html(estimator.fit(X, Y, eval_sets={"<u>test</u>": (X, Y)}, sample_weight=np.ones(60)))
     assert "fitted on 60 rows x 2 columns: 5 rounds" in found
-    assert "16 values chosen by preset=&#x27;auto&#x27;" in found
+    assert "18 values chosen by preset=&#x27;auto&#x27;" in found
     assert found.count("<svg") == 2 and "First tree" in found and "&lt;u&gt;test&lt;/u&gt;" in found
     assert not re.search(r"<(b|i|u|script)>", found)
 

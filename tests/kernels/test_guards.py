@@ -56,7 +56,7 @@ def slopes(**changed):
         arrays |= {"centers": ints(0)[None], "sums": np.zeros((1, 2, 3), i8)}
     else:
         arrays |= {"sums": np.zeros((1, 1, 5), i8), "most": np.zeros((1, 1, 2), i8)}
-    (kernels.slope_products if products else kernels.slope_means)(page=page, records=records, **(arrays | changed))
+    (kernels.slope_products if products else kernels.slope_means)(page=page, **({"records": records} | arrays | changed))
 """
 
 CASES = [
@@ -314,7 +314,7 @@ CASES = [
     ("input out of range", "slopes(slots=ints(1)[None])"),
     ("a feature is out of range", "slopes(features=ints(2))"),
     ("there must be a level for each bin", "slopes(levels=ints(1))"),
-    ("there must be a level for each bin", "slopes(levels=ints(1, 2, 3))"),
+    ("there are more levels than bins", "slopes(levels=ints(1, 2, 3))"),
     ("level out of range", "slopes(levels=ints(1, 2**31 - 1))"),
     ("sums do not fit", "slopes(sums=np.zeros((1, 1, 4), i8))"),
     ("most does not fit", "slopes(most=np.zeros((1, 1, 3), i8))"),
@@ -327,6 +327,45 @@ CASES = [
     (
         "leaves must be linear",
         "kernels.add_linear_leaves(page=page, leaves=bytes_(3), leaf_size=1, values=leaves, raw=np.zeros(3), n_threads=1)",
+    ),
+    # one entry for each row, output or feature
+    ("this kind of number is not read directly", "matrix(values=(1j, 2j))"),
+    ("one entry for each feature", "kernels.BinLayout(ints(2, 2), bytes_(1), ints(2, 2), 2, 4, None)"),
+    ("columns do not fit", "make_layout(columns=column_layout((2, 2, 2), (0, 1, 2), (-1, -1, -1)))"),
+    ("n_threads must be positive", "kernels.Scorer(tree_arrays(), leaves, 2, 1).leaves(np.zeros((3, 2)), 0, 1, np.zeros((3, 1), i4), 0)"),
+    ("raw must be (n_rows,) or (n_outputs, n_rows)", "kernels.add_leaf_values(bytes_(3), 1, np.zeros(1), np.zeros((1, 1, 3)), 1)"),
+    ("a leaf must have a value for each output", "kernels.add_leaf_values(bytes_(3), 1, np.zeros(3), np.zeros((2, 3)), 1)"),
+    ("out must have one dimension", "kernels.GradientTarget(1.0, 1.0, np.zeros((1, 1, 1), u1))"),
+    (
+        "fixed-point gradients must have 4 or 8 bytes for each row",
+        "kernels.project_gradients([bytes_(9)], np.ones(1), np.ones(1), np.zeros(3), None, 1)",
+    ),
+    ("gain, raw and weight must have the same length", "kernels.RankedRows(np.ones(3), np.zeros(2), None, longs(0, 3), None)"),
+    (
+        "records must have 4 or 8 bytes for each row",
+        "slopes(records=bytes_(9))",
+    ),
+    ("n_threads must be positive", "slopes(products=True, n_threads=0)"),
+    (
+        "raw must have one number for each row of the page",
+        "kernels.add_linear_leaves(page=page, leaves=bytes_(3), leaf_size=1, values=linear(), raw=np.zeros(2), n_threads=1)",
+    ),
+    # columns of tables and of sparse matrices
+    ("one entry for each row", "kernels.sum_before(np.zeros(1, u4), np.zeros(1, u4), longs(1, 2), None, None, np.zeros((1, 2), i8))"),
+    ("max_bins must be at least 2", "kernels.find_cuts(np.zeros((2, 1)), None, None, 1, 1)"),
+    ("row out of range", "kernels.find_cuts(np.zeros((2, 1)), np.array([2], u4), None, 8, 1)"),
+    ("weight must have one value for each row", "kernels.find_cuts(np.zeros((2, 1)), None, np.ones(1), 8, 1)"),
+    ("weight must have one value for each row", "matrix().find_cuts(np.ones(1), ints(8, 8), 1)"),
+    ("max_bins must be at least 2", "matrix().find_cuts(None, ints(8, 1), 1)"),
+    ("page must have the same rows", "matrix().store(kernels.CutPoints(np.zeros(2), longs(0, 1, 2)), listed, buffer(n_rows=3), 1)"),
+    ("sums must have one number for each column", "kernels.hash_columns(np.zeros((2, 2)), 0, np.zeros(3, u8), 1)"),
+    ("sums must have one number for each column", "matrix().hash_columns(np.zeros(3, u8), 1)"),
+    ("one number of codes for each feature", "matrix().bundle_features(ints(0), ints(2, 2, 2), 256, 1)"),
+    ("out does not fit", "matrix().fill_dense(0, 0, 2, np.zeros((3, 2)), 1)"),
+    ("too many rows", "kernels.sort_columns(np.broadcast_to(np.zeros((1, 1)), (1 << 32, 1)), 1)"),
+    (
+        "weights must not be negative, and finite",
+        "kernels.Explainer(kernels.Scorer(tree_arrays(), leaves, 2, 1), np.array([1.0, -1.0, 2.0]), ints(0, 1), 2)",
     ),
 ]
 

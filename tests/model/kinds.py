@@ -6,6 +6,7 @@ import pandas as pd
 from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor
 
 PARTS = ["year", "quarter", "month", "week", "day", "dayofyear", "weekday", "hour", "minute", "second"]
+CROSSES = [("product", "size", "late"), ("difference", "size", "late"), ("centered", "size", "town"), ("centered", "size", "zone")]
 SMALL = {"max_iter": 3, "max_leaf_nodes": 5, "min_samples_leaf": 5}
 
 
@@ -59,6 +60,10 @@ def make(name):
             regressor(table[["when", "size"]], np.arange(160) // 5 % 7 + 0.0, datetime_features=PARTS, max_iter=12),
             table[["when", "size"]],
         ),
+        "crosses": lambda: (
+            regressor(table, of_table * table["size"].clip(-3, 3), cross_features=CROSSES, max_iter=12),
+            table,
+        ),
         "linear": lambda: (regressor(x, y, leaf_model="linear", linear_l2=1.0, min_samples_leaf=20), x),
         "linear classes": lambda: (
             BoostingClassifier(**SMALL, leaf_model="linear", linear_l2=1.0, multi_strategy="one_output_per_tree").fit(table, three),
@@ -81,7 +86,7 @@ KINDS = [
     "two classes",
     "labels",
 ]
-KINDS += ["poisson", "ranking", "calendar", "no splits", "linear", "linear classes"]
+KINDS += ["poisson", "ranking", "calendar", "crosses", "no splits", "linear", "linear classes"]
 
 
 def as_rows(x):

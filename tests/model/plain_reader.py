@@ -41,6 +41,13 @@ def clock(zone):
     return datetime.timezone(ahead if distance[1] == "+" else -ahead)
 
 
+def cross(operation, first, second, means=None):
+    """A number from two; of a category, `second` is the position of the level, or -1."""
+    if operation == "product":
+        return first * second
+    return first - (second if operation == "difference" else means[second + 1])
+
+
 def calendar_part(part, moment, zone):
     """From microseconds since 1970; in UTC, where there is a time zone whose clocks are to be read."""
     if moment is None or not math.isfinite(moment):
@@ -102,12 +109,16 @@ class BinaryModel:
     def features(self, codes):
         a = self.arrays
         parts = {int(f): about for f, about in self.about["encoding"].get("parts", {}).items()}
+        crosses = {int(f): about for f, about in self.about["encoding"].get("crosses", {}).items()}
         lookups = {int(f): about for f, about in self.about["encoding"]["lookups"].items()}
         out = []
         for f in range(len(a["kinds"])):
             if f in parts:
                 zone = self.about["features"]["kinds"][str(parts[f]["column"])].get("zone")
                 out.append(calendar_part(parts[f]["part"], codes[parts[f]["column"]], zone))
+                continue
+            if f in crosses:
+                out.append(cross(crosses[f]["operation"], *(codes[c] for c in crosses[f]["columns"]), crosses[f].get("means")))
                 continue
             if f not in lookups:
                 out.append(codes[f])
@@ -174,6 +185,12 @@ class JsonModel:
         values = [None if value is None or value != value or value in absent else value for value in values]
         if about["part"] is not None:
             found = calendar_part(about["part"], values[0], self.about["columns"][about["columns"][0]].get("zone"))
+            return None if found != found else found
+        if "operation" in about:
+            means = {plain(one["level"]): one["mean"] for one in about["means"]}
+            second = means.get(values[1], means[None]) if means else values[1]
+            missing = values[0] is None or second is None
+            found = math.nan if missing else cross("product" if about["operation"] == "product" else "difference", values[0], second)
             return None if found != found else found
         if about["lookup"] is None:
             return values[0]

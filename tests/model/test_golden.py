@@ -20,7 +20,12 @@ FILES = sorted(FOLDER.glob("*.sapwood"))
 def rows_of(stored):
     """The table that the rows were written from."""
     names = {"categories": ["size", "town", "zone", "late", "when"]}
-    names |= {"encoded": names["categories"], "linear classes": names["categories"], "calendar": ["when", "size"]}
+    names |= {
+        "encoded": names["categories"],
+        "linear classes": names["categories"],
+        "crosses": names["categories"],
+        "calendar": ["when", "size"],
+    }
     if stored["kind"] not in names:
         return np.array(stored["rows"], dtype=np.float64)
     table = pd.DataFrame(stored["rows"], columns=names[stored["kind"]])

@@ -186,6 +186,8 @@ def test_streams_and_files_give_the_model_of_an_array(n_rows, tmp_path):
         {"sampling": "bayesian"},
         {"validation_folds": 3},
         {"refit_all": True},
+        {"n_models": 1},
+        {"n_models": 3},
         {"forced_splits": {"feature": 0, "threshold": 0.0}},
         {"monotonic_cst": [1, 0], "monotonic_method": "neighbours"},
         {"validation_fraction": None},

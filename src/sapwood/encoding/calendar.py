@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
@@ -61,11 +61,16 @@ class CalendarPart:
     part: str
     zone: str | None = None
 
-    def read(self, moments: np.ndarray) -> np.ndarray:
+    @property
+    def columns(self) -> tuple[int, ...]:
+        return (self.column,)
+
+    def read(self, columns: Sequence[np.ndarray]) -> np.ndarray:
         """Return the part, (n_rows,) float64, of microseconds since 1970 (in UTC if there is a time zone).
 
         It is missing where the moment is, and beyond 292,000 years, which int64 does not reach.
         """
+        (moments,) = columns
         out = np.full(len(moments), np.nan)
         present = np.abs(moments) < LAST
         wall = np.floor(moments[present]).astype(np.int64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,6 +16,7 @@ from sapwood.data.columns import Schema
 from sapwood.data.tables import Table
 from sapwood.encoding.base import CategoryKeys, Encoder, EncodingTargets
 from sapwood.encoding.calendar import PARTS, CalendarPart
+from sapwood.encoding.cross import CENTERED, OPERATIONS, Cross
 from sapwood.encoding.lookup import MAX_KEYS, Lookup, combine, key_space
 from sapwood.runtime.caching import cached_property
 from sapwood.runtime.execution import Execution
@@ -29,36 +31,43 @@ class Encoding:
     n_columns : number of columns of the table
     lookups : lookup tables of encoded features, by feature
     parts : additional features that are calendar parts of datetime columns, by feature
+    crosses : additional features that are computed from two columns, by feature
     """
 
     n_columns: int
     lookups: Mapping[int, Lookup] = field(default_factory=dict)
     parts: Mapping[int, CalendarPart] = field(default_factory=dict)
+    crosses: Mapping[int, Cross] = field(default_factory=dict)
+
+    @cached_property
+    def computed(self) -> Mapping[int, CalendarPart | Lookup | Cross]:
+        """Features that are not columns as they are, by feature."""
+        return {**self.lookups, **self.parts, **self.crosses}
 
     @property
     def n_features(self) -> int:
-        return max(self.n_columns, max([*self.lookups, *self.parts], default=-1) + 1)
+        return max(self.n_columns, max(self.computed, default=-1) + 1)
 
     @property
     def is_plain(self) -> bool:
         """Whether the features are the columns, unchanged."""
-        return not (self.lookups or self.parts)
+        return not self.computed
 
     def columns_of(self, feature: int) -> tuple[int, ...]:
         """Return the columns that a feature is computed from."""
-        if feature in self.parts:
-            return (self.parts[feature].column,)
-        return self.lookups[feature].columns if feature in self.lookups else (feature,)
+        return self.computed[feature].columns if feature in self.computed else (feature,)
 
     def feature(self, number: int, columns: Sequence[np.ndarray]) -> np.ndarray:
         """Return the values of a feature, (n_rows,), from the values of its columns."""
-        if number in self.parts:
-            return self.parts[number].read(columns[0])
-        return self.lookups[number].read(columns) if number in self.lookups else columns[0]
+        return self.computed[number].read(columns) if number in self.computed else columns[0]
 
     def with_parts(self, parts: Sequence[CalendarPart]) -> Encoding:
         """Return the encoding with calendar parts as additional features."""
         return replace(self, parts=dict(enumerate(parts, self.n_features)))
+
+    def with_crosses(self, crosses: Sequence[Cross]) -> Encoding:
+        """Return the encoding with cross features as additional features."""
+        return replace(self, crosses=dict(enumerate(crosses, self.n_features)))
 
     @property
     def kinds(self) -> np.ndarray:
@@ -101,12 +110,14 @@ class Encoding:
         out: dict[str, Any] = {"n_columns": self.n_columns, "lookups": {str(f): about[f] for f in sorted(about)}}
         if self.parts:
             out["parts"] = {str(f): {"column": part.column, "part": part.part} for f, part in sorted(self.parts.items())}
+        if self.crosses:
+            out["crosses"] = {str(f): _cross_data(cross) for f, cross in sorted(self.crosses.items())}
         return out
 
     @classmethod
     def from_data(cls, about: Any, arrays: dict[str, np.ndarray], n_features: int) -> Encoding:
         """Restore an encoding from the results of `to_json` and `arrays`, without time zones. Raises ValueError for invalid data."""
-        n_columns, described, parts = _parse(about, n_features)
+        n_columns, described, parts, crosses = _parse(about, n_features)
         begin, keys, values, other = (arrays[f"lookup_{name}"] for name in ("begin", "keys", "values", "other"))
         if len(begin) != len(described) + 1 or len(other) != len(described) or len(keys) != len(values):
             raise ValueError("the arrays of the lookups have different lengths")
@@ -119,7 +130,7 @@ class Encoding:
             _check(lookups[f], int(arrays["cuts_begin"][f + 1] - arrays["cuts_begin"][f]) + 1)
         if not set(np.flatnonzero(arrays["kinds"] != NUMBER).tolist()) <= set(lookups):
             raise ValueError("a category has no lookup")
-        return cls(n_columns, lookups, parts)
+        return cls(n_columns, lookups, parts, crosses)
 
     def with_zones(self, schema: Schema) -> Encoding:
         """Return the encoding with the time zones of a schema."""
@@ -129,6 +140,11 @@ class Encoding:
         """Raise ValueError if the encoding does not match the schema."""
         if any(schema.kind(part.column).name != "datetime" for part in self.parts.values()):
             raise ValueError("a column with calendar parts is not a datetime")
+        for cross in self.crosses.values():
+            first, second = (schema.kind(c) for c in cross.columns)
+            centered = cross.operation == CENTERED
+            if first.is_category or second.is_category != centered or (centered and len(cross.means) != 1 + len(second.levels)):
+                raise ValueError(f"a cross feature ({cross.operation}) does not match its columns")
         for feature in {*self.lookups, *schema.categories}:
             levels = [len(schema.kind(c).levels) if schema.kind(c).is_category else None for c in self.columns_of(feature)]
             if feature not in self.lookups or levels != list(self.lookups[feature].n_levels):
@@ -139,12 +155,16 @@ class Encoding:
         return table if self.is_plain else EncodedTable(table, self, training or {})
 
 
-Parsed = tuple[int, dict[int, tuple[tuple[int, ...], tuple[int, ...]]], dict[int, CalendarPart]]
+Parsed = tuple[int, dict[int, tuple[tuple[int, ...], tuple[int, ...]]], dict[int, CalendarPart], dict[int, Cross]]
 
 
 def _parse(about: Any, n_features: int) -> Parsed:
-    """Return the number of columns; the columns and their numbers of levels for each lookup; the calendar parts."""
-    if not isinstance(about, dict) or set(about) - {"parts"} != {"n_columns", "lookups"} or not isinstance(about["lookups"], dict):
+    """Return the number of columns; the columns and their numbers of levels for each lookup; the calendar parts; the cross features."""
+    if (
+        not isinstance(about, dict)
+        or set(about) - {"parts", "crosses"} != {"n_columns", "lookups"}
+        or not isinstance(about["lookups"], dict)
+    ):
         raise ValueError("the description of the features is incomplete")
     n_columns = about["n_columns"]
     if type(n_columns) is not int or not 1 <= n_columns <= n_features:
@@ -161,9 +181,11 @@ def _parse(about: Any, n_features: int) -> Parsed:
             raise ValueError(f"feature {key!r} has columns and levels that do not match")
         described[int(key)] = tuple(columns), tuple(n_levels)
     parts = _parse_parts(about.get("parts", {}), n_columns, n_features)
-    if set(range(n_columns, n_features)) - set(described) - set(parts) or set(described) & set(parts):
+    crosses = _parse_crosses(about.get("crosses", {}), n_columns, n_features)
+    all_ = [*described, *parts, *crosses]
+    if set(range(n_columns, n_features)) - set(all_) or len(set(all_)) < len(all_):
         raise ValueError("an additional feature is described twice or not at all")
-    return n_columns, dict(sorted(described.items())), parts
+    return n_columns, dict(sorted(described.items())), parts, crosses
 
 
 def _parse_parts(about: Any, n_columns: int, n_features: int) -> dict[int, CalendarPart]:
@@ -178,6 +200,30 @@ def _parse_parts(about: Any, n_columns: int, n_features: int) -> dict[int, Calen
             raise ValueError(f"calendar part {key!r} is unknown, or its column is out of range")
         parts[int(key)] = CalendarPart(column, part)
     return dict(sorted(parts.items()))
+
+
+def _cross_data(cross: Cross) -> dict[str, Any]:
+    data: dict[str, Any] = {"operation": cross.operation, "columns": list(cross.columns)}
+    return data | {"means": list(cross.means)} if cross.operation == CENTERED else data
+
+
+def _parse_crosses(about: Any, n_columns: int, n_features: int) -> dict[int, Cross]:
+    if not isinstance(about, dict):
+        raise ValueError("the description of the cross features is invalid")
+    crosses = {}
+    for key, one in about.items():
+        if not key.isdecimal() or not n_columns <= int(key) < n_features or not isinstance(one, dict):
+            raise ValueError(f"the description of cross feature {key!r} is invalid")
+        operation, columns, means = one.get("operation"), one.get("columns"), one.get("means", [])
+        centered = operation == CENTERED
+        if operation not in OPERATIONS or set(one) != {"operation", "columns"} | ({"means"} if centered else set()):
+            raise ValueError(f"cross feature {key!r} has an unknown operation, or other entries than it needs")
+        if not isinstance(columns, list) or len(columns) != 2 or not all(type(c) is int and 0 <= c < n_columns for c in columns):
+            raise ValueError(f"cross feature {key!r} has columns out of range")
+        if not isinstance(means, list) or not all(type(mean) is float and math.isfinite(mean) for mean in means):
+            raise ValueError(f"cross feature {key!r} has a mean that is not a finite number")
+        crosses[int(key)] = Cross(operation, (columns[0], columns[1]), tuple(means))
+    return dict(sorted(crosses.items()))
 
 
 def _check(lookup: Lookup, n_bins: int) -> None:
@@ -219,7 +265,7 @@ class EncodedTable(Table):
     def read(self, rows: slice | np.ndarray, first: int, last: int) -> np.ndarray:
         if first in self.given:
             return self.given[first][rows, None]
-        if first in self.encoding.lookups or first in self.encoding.parts:
+        if first in self.encoding.computed:
             columns = [self.table.read(rows, c, c + 1)[:, 0] for c in self.encoding.columns_of(first)]
             return self.encoding.feature(first, columns)[:, None]
         return self.table.read(rows, first, last)
@@ -241,7 +287,7 @@ class EncodedTable(Table):
     def sample(self, rows: np.ndarray | None, first: int, last: int) -> np.ndarray:
         if first in self.given:
             return self.given[first][slice(None) if rows is None else rows, None]
-        if first in self.encoding.lookups or first in self.encoding.parts:
+        if first in self.encoding.computed:
             columns = [self.table.sample(rows, c, c + 1)[:, 0] for c in self.encoding.columns_of(first)]
             return self.encoding.feature(first, columns)[:, None]
         return self.table.sample(rows, first, last)
@@ -251,8 +297,9 @@ class EncodedTable(Table):
             return super().dense(rows)
         columns = self.table.dense(rows)[0].tolist()  # one row, value by value: faster than arrays of length 1
         features = columns + [np.nan] * (self.n_features - len(columns))
-        for feature, lookup in self.encoding.lookups.items():
-            features[feature] = lookup.value([columns[c] for c in lookup.columns])
+        for sources in (self.encoding.lookups, self.encoding.crosses):
+            for feature, source in sources.items():
+                features[feature] = source.value([columns[c] for c in source.columns])
         return np.array([features])
 
 
@@ -315,6 +362,9 @@ class FittedEncoding:
         """Return the result with the encoding of an existing model, whose lookups are kept. `how` names the argument in error messages."""
         if encoding.parts != self.encoding.parts:
             raise ValueError(f"{how} continues a model with other calendar parts: do not change datetime_features")
+        crosses = [[(cross.operation, cross.columns) for _, cross in sorted(e.crosses.items())] for e in (encoding, self.encoding)]
+        if crosses[0] != crosses[1]:
+            raise ValueError(f"{how} continues a model with other cross features: do not change cross_features")
         columns = [{f: e.columns_of(f) for f in range(e.n_features)} for e in (encoding, self.encoding)]
         if columns[0] != columns[1] or not np.array_equal(encoding.kinds, self.encoding.kinds):
             raise ValueError(f"{how} continues a model with other encoders: do not change the parameters of categorical columns")

@@ -20,14 +20,14 @@ from sapwood.data.reading import read_table
 from sapwood.data.tables import Table
 from sapwood.estimators.init_score import fitted_init, initial_raw
 from sapwood.estimators.inputs import FitCall, FitInput
-from sapwood.estimators.shape import shape_of
+from sapwood.estimators.shape import has_separate_outputs, shape_of
 from sapwood.estimators.tables import first_table, missing_settings
 from sapwood.estimators.targets import Targets
 from sapwood.estimators.tasks import Task
 from sapwood.losses import Loss
 from sapwood.model import Model
 from sapwood.params.columns import Features
-from sapwood.params.presets import ResolvedParams, resolve_parameters
+from sapwood.params.presets import PER_OUTPUT, ResolvedParams, Shape, resolve_parameters
 from sapwood.params.signatures import CommonParameters, ResolvedParameters
 from sapwood.runtime.execution import Execution
 from sapwood.sampling.folds import fold_of_units
@@ -35,6 +35,8 @@ from sapwood.sampling.held_out import hold_out
 from sapwood.training.warm_start import WarmStart
 
 AUTO_EARLY_STOPPING_ROWS = 10_000
+RUN_KEY = 0xD1342543DE82EF95  # odd: seeds of training runs differ
+MASK = (1 << 64) - 1
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ class FitData:
 
     Attributes
     ----------
+    given : parameters as the user gave them
+    shape : facts that the values of parameters that were 'auto' were chosen by
     parameters : without 'auto'
     resolved : values chosen for parameters that were 'auto'
     train : training set
@@ -57,6 +61,8 @@ class FitData:
     splits : pairs of training set and validation set, for procedures with several training runs
     """
 
+    given: CommonParameters
+    shape: Shape
     parameters: ResolvedParameters
     resolved: ResolvedParams
     train: Dataset
@@ -86,13 +92,15 @@ def read_data(parameters: CommonParameters, task: Task[Any], call: FitCall, star
     if train.rows is not None and table.schema.categories and previous is None and not table.is_stored:
         train = replace(train, table=table.match(seen_levels(table, train.rows, execution)))
     schema = replace(train.table.schema, **missing_settings(parameters)) if previous is None else previous.schema
-    p, resolved = resolve_parameters(parameters, shape_of(train, loss, call, parameters.scoring, execution), continues=bool(start.how))
+    shape = shape_of(train, loss, call, parameters.scoring, execution)
+    p, resolved = resolve_parameters(parameters, shape, continues=bool(start.how))
     seed, validation = draw_seed(p.random_state), None
     named = call.options.named_sets()
+    check_output_stopping(p, loss)
     stops = start.grows and stops_early(p, execution.total(train.n_rows), call.validation.X, call.options.callbacks, loss)
     stop_set = None
     splits: list[tuple[Dataset, Dataset]] = []
-    if p.validation_folds is not None or p.refit_all:
+    if trains_several(p):
         _check_procedure(p, call, start, stops)
         splits, stop_set = (
             _splits(p, train, splittable(inputs, table), call.options.groups, seed, targets.has_strata, execution),
@@ -124,7 +132,7 @@ def read_data(parameters: CommonParameters, task: Task[Any], call: FitCall, star
     features = Features(table.n_features, schema.names, inputs.source, p.feature_spec)
     offset = train.offset
     splits = [(replace(kept, offset=offset), replace(held_out, offset=offset)) for kept, held_out in splits]
-    return FitData(p, resolved, train, eval_sets, schema, features, targets, loss, init, seed, stop_set, tuple(splits))
+    return FitData(parameters, shape, p, resolved, train, eval_sets, schema, features, targets, loss, init, seed, stop_set, tuple(splits))
 
 
 def splittable(inputs: FitInput, table: Table) -> Any:
@@ -165,16 +173,37 @@ def draw_seed(random_state: Any) -> int:
     return 0 if random_state is None else int(check_random_state(random_state).randint(np.iinfo(np.uint32).max, dtype=np.uint64))
 
 
+def run_seed(seed: int, number: int) -> int:
+    """Return the seed of one of several training runs. That of the first is the seed of the fit."""
+    return (seed + number * RUN_KEY) & MASK
+
+
+def check_output_stopping(p: ResolvedParameters, loss: Loss) -> None:
+    """Raise a ValueError if `early_stopping='per_output'` does not fit the targets and the other parameters."""
+    if p.early_stopping != PER_OUTPUT:
+        return
+    if not has_separate_outputs(loss):
+        raise ValueError("early_stopping='per_output' needs several targets, each with a loss of its own; use early_stopping=True")
+    clashes = {
+        f"scoring={p.scoring!r}": p.scoring != "loss",
+        f"multi_strategy={p.multi_strategy!r}": p.multi_strategy == "multi_output_tree",
+        f"boosting={p.boosting!r}": p.boosting != "plain",
+    }
+    for other, clash in clashes.items():
+        if clash:
+            raise ValueError(f"early_stopping='per_output' cannot be combined with {other}: use early_stopping=True")
+
+
 def stops_early(p: ResolvedParameters, n_rows: int, X_val: Any, callbacks: Sequence[Callback], loss: Loss) -> bool:
     """Return whether training may stop early."""
     if p.boosting == "forest":
-        if p.early_stopping is True or X_val is not None:
+        if p.early_stopping in (True, PER_OUTPUT) or X_val is not None:
             raise ValueError(
                 "boosting='forest' cannot be combined with early stopping: trees are independent of each other; leave X_val out"
             )
         return False
     if p.early_stopping == "auto":
-        if X_val is not None or p.validation_split is not None or p.validation_folds is not None or p.refit_all:
+        if X_val is not None or p.validation_split is not None or trains_several(p):
             return True
         has_score = loss.has_loss_values or p.scoring != "loss"
         has_callback = any(isinstance(callback, EarlyStopping) for callback in callbacks)
@@ -184,12 +213,17 @@ def stops_early(p: ResolvedParameters, n_rows: int, X_val: Any, callbacks: Seque
     return bool(p.early_stopping)
 
 
+def trains_several(p: ResolvedParameters) -> bool:
+    """Return whether there are several training runs, on parts of the rows or on all rows again."""
+    return p.validation_folds is not None or bool(p.refit_all) or p.n_models > 1
+
+
 def _check_procedure(p: ResolvedParameters, call: FitCall, start: WarmStart, stops: bool) -> None:
     """Raise a ValueError for parameters and arguments that are not supported with several training runs."""
-    name = "refit_all=True" if p.validation_folds is None else f"validation_folds={p.validation_folds}"
-    folds = p.validation_folds is not None
+    folds, several = p.validation_folds is not None, p.n_models > 1
+    name = f"validation_folds={p.validation_folds}" if folds else f"n_models={p.n_models}" if several else "refit_all=True"
     clashes = {
-        "refit_all=True": folds and bool(p.refit_all),
+        f"n_models={p.n_models}": folds and several,
         "early_stopping=False": not stops,
         "X_val": call.validation.any,
         f"boosting={p.boosting!r}": p.boosting != "plain",
@@ -197,7 +231,7 @@ def _check_procedure(p: ResolvedParameters, call: FitCall, start: WarmStart, sto
         "validation_split": folds and p.validation_split is not None,
         "validation_fraction=None": not folds and p.validation_fraction is None and p.validation_split is None,
         start.how or "warm_start": bool(start.how),
-        "eval_sets": folds and bool(call.options.eval_sets),
+        "eval_sets": (folds or several) and bool(call.options.eval_sets),
         "callbacks": bool(call.options.callbacks),
     }
     for other, clash in clashes.items():
@@ -208,9 +242,10 @@ def _check_procedure(p: ResolvedParameters, call: FitCall, start: WarmStart, sto
 def _splits(
     p: ResolvedParameters, data: Dataset, X: Any, groups: Any, seed: int, strata: bool, execution: Execution
 ) -> list[tuple[Dataset, Dataset]]:
-    """Return pairs of training set and validation set: one for each fold, or one for `refit_all`."""
+    """Return pairs of training set and validation set, one for each model."""
     if p.validation_folds is None:
-        return [split(p, data, X, groups, seed, strata, execution)]
+        n_splits = 1 if p.refit_all else p.n_models  # with refit_all, further models are trained on all rows
+        return [split(p, data, X, groups, run_seed(seed, number), strata, execution) for number in range(n_splits)]
     rows = np.arange(data.table.n_rows) if data.rows is None else data.rows
     if groups is not None:
         fold = fold_of_units(len(rows), p.validation_folds, None, seed, execution, np.asarray(groups)[rows])

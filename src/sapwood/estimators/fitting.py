@@ -12,21 +12,24 @@ from typing import Any
 import numpy as np
 
 from sapwood.callbacks import TRAIN, Callback, EarlyStopping, Log, Measure, ProgressBar, TimeLimit
+from sapwood.callbacks.stopping import OutputStopping
 from sapwood.data.fingerprint import Fingerprint, join_digests
+from sapwood.estimators.alternatives import make_alternatives
 from sapwood.estimators.device_choice import choose_device
-from sapwood.estimators.fit_data import FitData, read_data
+from sapwood.estimators.fit_data import FitData, read_data, trains_several
 from sapwood.estimators.fit_result import FitResult
 from sapwood.estimators.fitted_view import Prototype
 from sapwood.estimators.inputs import FitCall
 from sapwood.estimators.memory_plan import check_memory, plan_storage
 from sapwood.estimators.page_folder import check_pages, prepare_features
-from sapwood.estimators.procedures import AveragedFolds, Procedure, Replayed, Single, Trained, Trainer
+from sapwood.estimators.procedures import Folds, Procedure, Single, Trained, Trainer
 from sapwood.estimators.saving import NOT_SAVED
 from sapwood.estimators.scorers import Scoring
 from sapwood.estimators.streaming import check_streams
 from sapwood.estimators.tasks import Task
 from sapwood.model import Model
 from sapwood.params.plan import make_plan
+from sapwood.params.presets import PER_OUTPUT
 from sapwood.params.signatures import CommonParameters, ResolvedParameters
 from sapwood.runtime.execution import Execution
 from sapwood.training.checkpoint import Checkpoint, CheckpointWriter
@@ -73,7 +76,7 @@ def fit(
     def callbacks(model: Model, until: float) -> list[Callback]:
         if p.time_limit is not None:
             limits.append(TimeLimit(max(1e-9, p.time_limit * until - (time.monotonic() - began))))
-        own = [*limits[-1:], *_own_callbacks(p, data)]
+        own = [*limits[-1:], *_own_callbacks(p, data, execution)]
         all_ = [*own, *options.callbacks, *prototype.callbacks(result(model), call.train.X, call.train.y)]
         return [callback for callback in all_ if execution.collective.rank == 0 or not callback.first_partition_only]
 
@@ -84,7 +87,8 @@ def fit(
         if checkpoint.for_partitions and not isinstance(procedure, Single):
             if checkpoint.optional:
                 return CheckpointWriter()
-            raise ValueError("checkpoint cannot be combined with validation_folds or refit_all on a cluster: leave one of them out")
+            several = "validation_folds, refit_all or n_models"
+            raise ValueError(f"checkpoint cannot be combined with {several} on a cluster: leave one of them out")
         if not execution.is_local and not checkpoint.for_partitions:
             raise ValueError("checkpoint cannot be combined with several partitions of the rows")
         fingerprints = {name: eval_set.fingerprint(data.train.table, execution) for name, eval_set in data.eval_sets.items()}
@@ -94,12 +98,21 @@ def fit(
 
     procedure = make_procedure(p)
     trainer = Trainer(data, plan, start, encoded, build, storage is not None, measures, callbacks, open_checkpoint, execution)
-    trained = procedure.run(trainer)
+
+    def other_trainer(data: FitData) -> Trainer:
+        other = make_plan(data.parameters, data.features, data.schema, data.loss, n_rows, start)
+        if other.encoding.crosses == plan.encoding.crosses:
+            return replace(trainer, data=data, plan=other)
+        other_encoded, other_build = prepare_features(other, data, call, start, storage, execution, same_rows)
+        return replace(trainer, data=data, plan=other, encoded=other_encoded, build=other_build)
+
+    trained = procedure.run(replace(trainer, alternatives=make_alternatives(data, other_trainer)))
     if timed_out := execution.any(any(limit.reached for limit in limits)):
         warnings.warn(f"time_limit={p.time_limit} ended training: the model has {trained.model.n_rounds} rounds", UserWarning, stacklevel=2)
     digest = join_digests(filter(None, (start.data, fingerprint().digest)))
     return replace(
         result(trained.model),
+        resolved=trained.resolved,
         scores=trained.scores,
         train_score=_stopping_scores(trained, None if data.stop_set is None else TRAIN),
         validation_score=_stopping_scores(trained, None if data.stop_set == TRAIN else data.stop_set),
@@ -111,13 +124,15 @@ def fit(
 
 def make_procedure(p: ResolvedParameters) -> Procedure:
     """Return the training procedure."""
-    return AveragedFolds() if p.validation_folds is not None else Replayed() if p.refit_all else Single()
+    return Folds(bool(p.refit_all), p.n_models - 1 if p.refit_all else 0) if trains_several(p) else Single()
 
 
-def _own_callbacks(p: ResolvedParameters, data: FitData) -> list[Callback]:
+def _own_callbacks(p: ResolvedParameters, data: FitData, execution: Execution) -> list[Callback]:
     """Return the callbacks of the parameters early_stopping and verbose."""
     callbacks: list[Callback] = []
-    if data.stop_set is not None:
+    if data.stop_set is not None and p.early_stopping == PER_OUTPUT:
+        callbacks.append(OutputStopping(p.n_iter_no_change, data.stop_set, p.tol, execution))
+    elif data.stop_set is not None:
         callbacks.append(EarlyStopping(p.n_iter_no_change, min_delta=p.tol, on=data.stop_set))
     if p.verbose:
         callbacks.append(ProgressBar() if p.verbose == 1 else Log())

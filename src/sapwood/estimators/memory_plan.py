@@ -17,6 +17,7 @@ from sapwood.estimators.fit_data import AUTO_EARLY_STOPPING_ROWS, FitData
 from sapwood.estimators.inputs import FitCall, FitInput
 from sapwood.estimators.page_folder import Pages
 from sapwood.params.plan import LEAF_BATCH
+from sapwood.params.presets import PER_OUTPUT
 from sapwood.params.signatures import CommonParameters, ResolvedParameters
 from sapwood.runtime.memory import memory_limit as memory_of_machine
 
@@ -164,7 +165,7 @@ def estimate(
     evaluated: int = 0,
 ) -> MemoryEstimate:
     """Return an estimate of the memory that a fit takes."""
-    holds_out = p.early_stopping is True or (p.early_stopping == "auto" and n_rows > AUTO_EARLY_STOPPING_ROWS)
+    holds_out = p.early_stopping in (True, PER_OUTPUT) or (p.early_stopping == "auto" and n_rows > AUTO_EARLY_STOPPING_ROWS)
     samples = p.sampling != "uniform" or (isinstance(p.subsample, float) and p.subsample < 1)
     row = TARGET_BYTES + GROWTH_BYTES + OUTPUT_BYTES * n_outputs + WEIGHT_BYTES * has_weight + OFFSET_BYTES * n_outputs * has_offset
     row += QUERY_BYTES * has_queries + SPLIT_BYTES * holds_out + SAMPLE_BYTES * samples

@@ -316,6 +316,7 @@ def page_settings(plan: FitPlan, data: FitData) -> dict[str, str]:
         "min_rows_in_bin": as_text(binning.min_rows),
         "the encoding of categories": as_text([encoding.encoders, encoding.combinations]),
         "datetime_features": as_text(encoding.calendar),
+        "cross_features": as_text(encoding.crosses),
         "missing": as_text(data.schema.missing_values),
         "sparse_absent": as_text(data.schema.sparse_missing),
         "random_state": as_text(data.seed),

@@ -9,6 +9,7 @@ import numpy as np
 from sapwood.data.dataset import Dataset
 from sapwood.estimators.inputs import FitCall
 from sapwood.losses import Loss
+from sapwood.losses.multi_output import MultiOutputLoss
 from sapwood.losses.ranking import RankingLoss
 from sapwood.params.presets import Shape
 from sapwood.runtime.execution import Execution
@@ -28,6 +29,7 @@ def shape_of(data: Dataset, loss: Loss, call: FitCall, scoring: Any, execution: 
         measure_hessian=lambda: row_hessian(data, loss, execution),
         validates=call.validation.any,
         single=next((reason for reason, applies in single.items() if applies), ""),
+        separate_outputs=has_separate_outputs(loss),
         stops=loss.has_loss_values or scoring != "loss",
     )
 
@@ -35,6 +37,11 @@ def shape_of(data: Dataset, loss: Loss, call: FitCall, scoring: Any, execution: 
 def kind_of(loss: Loss) -> str:
     """Kind of the targets of a loss."""
     return "survival" if loss.survival else "ranking" if isinstance(loss, RankingLoss) else KINDS.get(loss.link, "regression")
+
+
+def has_separate_outputs(loss: Loss) -> bool:
+    """Whether each of several outputs has targets and a loss of its own. Quantiles of one target do not: they must not cross."""
+    return isinstance(loss, MultiOutputLoss) and not loss.outputs_are_comparable and loss.has_loss_values
 
 
 def row_hessian(data: Dataset, loss: Loss, execution: Execution) -> float:

@@ -108,7 +108,11 @@ def _features(model: Model, column: int, n_bins: list[int]) -> str:
         columns = model.encoding.columns_of(f)
         if column in columns and (f != column or f in model.encoding.lookups):
             others = [str(model.schema.names[c]) if model.schema.names else str(c) for c in columns if c != column]
-            what = model.encoding.parts[f].part if f in model.encoding.parts else SPLIT_BY[int(model.encoding.kinds[f])]
+            what = SPLIT_BY[int(model.encoding.kinds[f])]
+            if f in model.encoding.parts:
+                what = model.encoding.parts[f].part
+            elif f in model.encoding.crosses:
+                what = model.encoding.crosses[f].operation
             texts.append(f"{what}{''.join(f' with {name}' for name in others)}: {n_bins[f]}")
     return ", ".join(texts)
 

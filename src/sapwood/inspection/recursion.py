@@ -34,7 +34,7 @@ def recursion_of(model: Model, grid: Any, columns: np.ndarray, of_means: bool) -
 
 def torn_feature(model: Model, columns: Collection[int]) -> int | None:
     """Return a feature that combines some of these columns with others, or None. Recursion does not support such a feature."""
-    for feature in model.encoding.lookups:
+    for feature in model.encoding.computed:
         own = model.encoding.columns_of(feature)
         if any(c in columns for c in own) and not all(c in columns for c in own):
             return feature

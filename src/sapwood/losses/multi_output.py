@@ -105,11 +105,16 @@ class MultiOutputLoss(Loss):
 
     def mean(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> float:
         """Return the mean over outputs of their mean losses."""
-        outputs = zip(self.losses, self._targets(y, weight, execution), raw, strict=True)
-        means = [
-            loss.mean(t.take(t.y), t.take(of_output)[None], t.take(t.weight), execution) for loss, t, of_output in outputs if t.any_target
-        ]
+        means = [mean for mean in self.means(y, raw, weight, execution) if mean is not None]
         return sum(means) / len(means) if means else 0.0
+
+    def means(self, y: np.ndarray, raw: np.ndarray, weight: np.ndarray | None, execution: Execution) -> list[float | None]:
+        """Return the mean loss of each output; None if no row has a target."""
+        outputs = zip(self.losses, self._targets(y, weight, execution), raw, strict=True)
+        return [
+            loss.mean(t.take(t.y), t.take(of_output)[None], t.take(t.weight), execution) if t.any_target else None
+            for loss, t, of_output in outputs
+        ]
 
     def _targets(self, y: np.ndarray, weight: np.ndarray | None, execution: Execution) -> list[OutputTargets]:
         """Return the targets of each output; cached for the last arrays, which are those of the training and evaluation sets."""

@@ -25,6 +25,9 @@ def condition(model: Model, tree: Tree, node: int) -> str:
     name = " × ".join(short_name(names[c]) if names else f"feature {c}" for c in columns)
     if f in model.encoding.parts:
         return f"{model.encoding.parts[f].part} of {name} ≤ {short_number(tree.threshold[node])}"
+    if f in model.encoding.crosses:
+        first, second = (short_name(names[c]) if names else f"feature {c}" for c in columns)
+        return f"{model.encoding.crosses[f].describe(first, second)} ≤ {short_number(tree.threshold[node])}"
     if lookup is None:
         return f"{name} ≤ {format_threshold(tree.threshold[node], model.schema.kind(f))}"
     if not model.binning.is_category(tree.feature[node : node + 1])[0]:

@@ -12,6 +12,7 @@ from sapwood.data.binning import NUMBER as BY_THRESHOLD
 from sapwood.data.binning import Binning
 from sapwood.data.columns import NUMBER, ColumnError, Kind, Schema, rank
 from sapwood.encoding.calendar import CalendarPart
+from sapwood.encoding.cross import Cross
 from sapwood.encoding.encoding import Encoding
 from sapwood.encoding.lookup import MAX_KEYS, Lookup, combine, key_space, split
 from sapwood.model.model import Model
@@ -111,10 +112,11 @@ def _merged_kind(kind: Kind, new: Kind, name: str) -> Kind:
 
 
 def _merged_encoding(models: Sequence[Model], order: Sequence[list[int]], schema: Schema) -> tuple[Encoding, list[np.ndarray]]:
-    """Return the encoding with the distinct lookups and calendar parts of all models; and for each model the new positions of its
-    features."""
+    """Return the encoding with the distinct lookups, calendar parts and cross features of all models; and for each model the new positions
+    of its features."""
     lookups: dict[int, Lookup] = {}
     parts: dict[int, CalendarPart] = {}
+    crosses: dict[int, Cross] = {}
     next_feature, positions = schema.n_features, []
     for model, columns in zip(models, order, strict=True):
         position = np.zeros(model.n_features, dtype=np.int32)
@@ -124,6 +126,12 @@ def _merged_encoding(models: Sequence[Model], order: Sequence[list[int]], schema
                 position[f] = next((g for g, known in parts.items() if known == part), next_feature)
                 next_feature += position[f] == next_feature
                 parts[int(position[f])] = part
+                continue
+            if f in model.encoding.crosses:
+                cross = _moved_cross(model.encoding.crosses[f], model.schema, columns, schema)
+                position[f] = next((g for g, known in crosses.items() if known == cross), next_feature)
+                next_feature += position[f] == next_feature
+                crosses[int(position[f])] = cross
                 continue
             if f not in model.encoding.lookups:
                 position[f] = columns[f]
@@ -136,7 +144,16 @@ def _merged_encoding(models: Sequence[Model], order: Sequence[list[int]], schema
                 lookups[feature] = moved
             position[f] = feature
         positions.append(position)
-    return Encoding(schema.n_features, lookups, parts), positions
+    return Encoding(schema.n_features, lookups, parts, crosses), positions
+
+
+def _moved_cross(cross: Cross, old: Schema, order: list[int], new: Schema) -> Cross:
+    """Return a cross feature with the column positions and level codes of a new schema; levels that it does not know have the mean of
+    missing ones."""
+    columns = order[cross.columns[0]], order[cross.columns[1]]
+    mean_of = dict(zip(old.kind(cross.columns[1]).levels, cross.means[1:], strict=False))
+    means = cross.means[:1] and (cross.means[0], *(mean_of.get(level, cross.means[0]) for level in new.kind(columns[1]).levels))
+    return Cross(cross.operation, columns, means)
 
 
 def _moved_lookup(lookup: Lookup, old: Schema, order: list[int], new: Schema) -> Lookup:

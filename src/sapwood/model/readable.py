@@ -53,8 +53,14 @@ def _column(model: Model, column: int) -> dict[str, Any]:
 
 def _feature(model: Model, feature: int) -> dict[str, Any]:
     columns = list(model.encoding.columns_of(feature))
-    name = ", ".join(str(c) if model.schema.names is None else str(model.schema.names[c]) for c in columns)
+    names = [str(c) if model.schema.names is None else str(model.schema.names[c]) for c in columns]
+    name = ", ".join(names)
     about: dict[str, Any] = {"name": name, "columns": columns, "part": None, "lookup": None}
+    if feature in model.encoding.crosses:
+        cross = model.encoding.crosses[feature]
+        about |= {"name": cross.describe(*names), "operation": cross.operation}
+        levels = [None, *(as_plain(level) for level in model.schema.kind(columns[1]).levels)]
+        return about | {"means": [{"level": level, "mean": mean} for level, mean in zip(levels, cross.means, strict=False)]}
     if feature in model.encoding.parts:
         part = model.encoding.parts[feature].part
         return about | {"name": f"{part} of {name}", "part": part}

@@ -13,6 +13,7 @@ from sapwood.data.dataset import Dataset
 from sapwood.encoding import Count, CrossFittedTarget, Encoder, OneHot, Partition, Target
 from sapwood.encoding.base import EncodingTargets
 from sapwood.encoding.calendar import AUTO, CalendarPart
+from sapwood.encoding.cross import CENTERED, Cross
 from sapwood.encoding.encoding import ColumnEncoders, Encoding, FittedEncoding
 from sapwood.encoding.levels import MAX_LEVELS
 from sapwood.encoding.lookup import MAX_KEYS, key_space
@@ -37,17 +38,20 @@ class EncodingPlan:
     encoders : encoders by categorical column
     combinations : groups of categorical columns that are encoded together, with their encoder
     calendar : names of calendar parts by datetime column; None for the parts that vary
+    crosses : features that are computed from two columns
     """
 
     encoders: Mapping[int, Sequence[Encoder]]
     combinations: Sequence[tuple[tuple[int, ...], Encoder]]
     calendar: Mapping[int, Sequence[str] | None]
+    crosses: Sequence[Cross] = ()
 
     @classmethod
     def resolve(cls, p: ResolvedParameters, features: Features, schema: Schema, max_bins: np.ndarray) -> EncodingPlan:
         encoders = _encoders(p, features, schema, max_bins)
         groups = _combinations(p, {column: len(schema.kind(column).levels) for column in schema.categories})
-        return cls(encoders, groups, resolve.calendar_parts(p.datetime_features, features, schema))
+        crosses = resolve.crosses(p.cross_features, features, schema)
+        return cls(encoders, groups, resolve.calendar_parts(p.datetime_features, features, schema), crosses)
 
     def fit(self, data: Dataset, loss: Loss, seed: int, start: WarmStart, execution: Execution, same_rows: bool = True) -> FittedEncoding:
         """Fit the encoding to the training rows. `same_rows`: whether the model that is continued may have been trained on these rows."""
@@ -56,6 +60,8 @@ class EncodingPlan:
         fitted = self._encode_categories(data, loss, seed, execution)
         parts = list(self._calendar_parts(data, start.model, execution))
         fitted = replace(fitted, encoding=fitted.encoding.with_parts(parts)) if parts else fitted
+        crosses = [self._fit_cross(cross, data, seed, execution) for cross in self.crosses]
+        fitted = replace(fitted, encoding=fitted.encoding.with_crosses(crosses)) if crosses else fitted
         if start.model is None:
             return fitted
         fitted = fitted.continue_with(start.model.encoding, start.how)
@@ -74,6 +80,14 @@ class EncodingPlan:
         targets = EncodingTargets(described, data.weights, data.ids, seed, execution, data.first_id(execution))
         return plan.fit(table, n_levels, targets, data.rows)
 
+    def _fit_cross(self, cross: Cross, data: Dataset, seed: int, execution: Execution) -> Cross:
+        if cross.operation != CENTERED:
+            return cross
+        columns = [data.take(data.table.column(column)) for column in cross.columns]
+        values = np.asarray(columns[0], dtype=np.float64)[None]
+        targets = EncodingTargets(values, data.weights, data.ids, seed, execution, data.first_id(execution))
+        return cross.fit(columns, len(data.table.schema.kind(cross.columns[1]).levels), targets)
+
     def _calendar_parts(self, data: Dataset, previous: Model | None, execution: Execution) -> Iterator[CalendarPart]:
         """Yield the calendar parts that become features: by default those that vary between rows, or those of the continued model."""
         table = data.table
@@ -83,7 +97,7 @@ class EncodingPlan:
             moments = data.take(table.column(column))
             for name in AUTO if names is None else names:
                 part = CalendarPart(column, name, table.schema.kind(column).zone)
-                values = part.read(moments)
+                values = part.read([moments])
                 low, high = (execution.largest(float(np.nanmax(sign * values, initial=-np.inf))) for sign in (-1.0, 1.0))
                 if names is not None or -low < high:
                     yield part

@@ -110,6 +110,12 @@ class TreePlan:
                     f"monotonic_cst cannot be combined with datetime_features for column {schema.name(part.column)}: calendar parts do "
                     "not increase with the date; leave one of them out"
                 )
+        for cross in encoding.crosses.values() if monotonic is not None else ():
+            if monotonic is not None and (constrained := [column for column in cross.columns if monotonic[column]]):
+                raise ValueError(
+                    f"monotonic_cst cannot be combined with cross_features for column {schema.name(constrained[0])}: a feature of two "
+                    "columns need not increase with each of them; leave one of them out"
+                )
         if interactions is not None and not encoding.is_plain:
             interactions = ColumnInteractions(
                 interactions, [encoding.columns_of(f) for f in range(encoding.n_features)], encoding.n_columns

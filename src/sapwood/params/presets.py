@@ -19,6 +19,7 @@ from sapwood.params.columns import FeatureSpec
 from sapwood.params.signatures import CommonParameters, ResolvedParameters
 
 AUTO = "auto"
+PER_OUTPUT = "per_output"  # early stopping of each output
 NONE_IS_AUTO = frozenset({"min_hessian"})  # parameters whose default is None, which presets may replace
 TINY_ROWS = 100  # below, rows are too few for folds
 VERY_FEW_ROWS = 1_000  # below, trees are smaller
@@ -27,7 +28,7 @@ MANY_ROWS = 20_000
 VERY_MANY_ROWS = 50_000  # from here on, fewer and larger steps bound the time of a fit to that of about 1,000 rounds
 MANY_FEATURES = 200  # from here on, models of folds have fewer and larger steps
 MIN_HESSIAN_ROWS = 0.004  # rows of mean hessian that a leaf must have: 0.001 for two classes of equal size
-HELD_OUT, KEPT = 0.1, 0.9  # fractions of the rows
+LONGEST = 60  # characters of a parameter and its value as text
 
 # Values of scikit-learn's HistGradientBoosting, and of parameters that it does not have.
 CLASSIC: dict[str, Any] = {
@@ -47,7 +48,9 @@ CLASSIC: dict[str, Any] = {
     "early_stopping": AUTO,
     "validation_folds": None,
     "refit_all": False,
+    "n_models": 1,
     "n_iter_no_change": 10,
+    "cross_features": None,
 }
 
 
@@ -64,6 +67,7 @@ class Shape:
     leafwise : why trees cannot be symmetric; '' if they can
     policy : growth policy that the user gave; '' for none
     stops : whether rounds can be chosen by held-out rows
+    separate_outputs : whether each of several outputs has a loss of its own
     """
 
     n_rows: int
@@ -76,6 +80,7 @@ class Shape:
     leafwise: str = ""
     policy: str = ""
     stops: bool = True
+    separate_outputs: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,8 +104,10 @@ class ResolvedParams(dict[str, Any]):
         self.reasons = {name: choice.reason for name, choice in choices.items()}
 
     def __repr__(self) -> str:
-        width = max((len(f"{name}={value!r}") for name, value in self.items()), default=0)
-        return "\n".join(f"{f'{name}={value!r}':<{width}}  {self.reasons[name]}" for name, value in self.items())
+        lines = {name: f"{name}={value!r}" for name, value in self.items()}
+        lines = {name: line if len(line) <= LONGEST else f"{line[:LONGEST]}..." for name, line in lines.items()}
+        width = max(map(len, lines.values()), default=0)
+        return "\n".join(f"{line:<{width}}  {self.reasons[name]}" for name, line in lines.items())
 
     def __reduce__(self) -> Any:
         return ResolvedParams, ({name: Choice(value, self.reasons[name]) for name, value in self.items()},)
@@ -128,12 +135,13 @@ def auto(shape: Shape) -> dict[str, Choice]:
     out = {
         "learning_rate": Choice(_learning_rate(shape), size),
         "max_iter": Choice(_max_iter(shape), "maximum; early stopping chooses the number of rounds"),
-        "min_samples_leaf": Choice(20 if shape.kind == "binary" and not few else 1 if shared and few else 5, size),
+        "min_samples_leaf": Choice(_min_samples_leaf(shape), size),
         "l2_regularization": Choice(of_rows * row_hessian, f"{of_rows:g} rows of mean hessian"),
-        "subsample": Choice((1.0 if shared else 0.8) if few else 0.75, size),
-        "max_features_tree": Choice(1.0 if shared and few else 0.8, size),
+        "subsample": Choice(1.0 if shared else 0.8 if few else 0.75, size),
+        "max_features_tree": Choice(1.0 if shared else 0.8, size),
         "extra_trees": Choice(0.5 if few and not shared else 0.0, size),
         "n_iter_no_change": Choice(50, "validation scores are noisy"),
+        "cross_features": Choice(None, "not better on held-out rows" if compares_crosses(shape) else size),
     }
     if shape.kind in ("binary", "multiclass"):  # lower than the default of the loss: early stopping ends training in time
         out["min_hessian"] = Choice(MIN_HESSIAN_ROWS * row_hessian, f"{MIN_HESSIAN_ROWS:g} rows of mean hessian")
@@ -153,6 +161,11 @@ def best(shape: Shape) -> dict[str, Choice]:
     return out
 
 
+def compares_crosses(shape: Shape) -> bool:
+    """Return whether cross features are compared with none on held-out rows."""
+    return FEW_ROWS <= shape.n_rows < VERY_MANY_ROWS and not (shape.single or shape.validates) and not shape.separate_outputs
+
+
 def _max_iter(shape: Shape) -> int:
     """Return the maximum number of rounds: fewer where a round has a tree for each output, or where 5 models have many features."""
     rounds = 1000 if shape.n_rows < VERY_MANY_ROWS else 500
@@ -163,11 +176,20 @@ def _max_iter(shape: Shape) -> int:
 
 
 def _learning_rate(shape: Shape) -> float:
-    if shape.kind == "multiclass" or shape.n_outputs > 1:
+    if shape.kind == "multiclass":
+        return 0.1 if shape.n_rows < FEW_ROWS else 0.05
+    if shape.n_outputs > 1:
         return 0.1 if shape.n_rows < MANY_ROWS else 0.05
     if shape.n_rows < FEW_ROWS:  # larger steps where there are fewer
         return min(0.1, 50 / _max_iter(shape))
     return 0.05 if shape.n_rows < MANY_ROWS else 0.07 if shape.n_rows < VERY_MANY_ROWS else 0.1
+
+
+def _min_samples_leaf(shape: Shape) -> int:
+    few = shape.n_rows < FEW_ROWS
+    if shape.n_rows < VERY_FEW_ROWS or (few and not shape.separate_outputs):
+        return 1
+    return 20 if shape.kind == "binary" and not few else 5
 
 
 def _growth(shape: Shape) -> dict[str, Choice]:
@@ -186,7 +208,7 @@ def _growth(shape: Shape) -> dict[str, Choice]:
 def _leaves(shape: Shape) -> int:
     if shape.n_rows < FEW_ROWS:
         return 16 if shape.kind == "multiclass" else 8
-    return 31 if shape.kind == "binary" else 64
+    return 31 if shape.kind == "binary" and shape.n_rows < MANY_ROWS else 64
 
 
 def _categories(row_hessian: float) -> dict[str, Choice]:
@@ -197,12 +219,15 @@ def _categories(row_hessian: float) -> dict[str, Choice]:
 
 def _validation(shape: Shape, few: bool) -> dict[str, Choice]:
     """How rounds are chosen."""
+    size = f"{shape.n_rows} rows, {shape.kind}"
     stops = Choice(True, "validation rows are given" if shape.validates else "rounds are chosen by held-out rows")
     single = shape.single or ("validation rows are given" if shape.validates else "")
     folds, again = Choice(None, single or f"at least {FEW_ROWS} rows"), Choice(not single, single or "held-out rows are used again")
     if few and not single:
         folds, again = Choice(5, f"fewer than {FEW_ROWS} rows"), Choice(False, "models of folds are averaged")
-    return {"early_stopping": stops, "validation_folds": folds, "refit_all": again}
+    averages = not (few or single) and shape.n_rows < VERY_MANY_ROWS and shape.n_outputs == 1
+    models = Choice(2, "the average of two models is better than one") if averages else Choice(1, single or size)
+    return {"early_stopping": stops, "validation_folds": folds, "refit_all": again, "n_models": models}
 
 
 PRESETS: dict[str, Callable[[Shape], dict[str, Choice]]] = {"auto": auto, "fast": fast, "best": best, "classic": classic}
@@ -224,9 +249,18 @@ def resolve_parameters(p: CommonParameters, shape: Shape, continues: bool) -> tu
     A fit with an explicit `max_iter` or without early stopping, one that continues another, and modes and tree methods that scikit-learn
     does not have, take the values of 'classic': automatic choices are made for a number of rounds that is chosen automatically.
     """
+    shape = with_given(shape, p)
+    return with_choices(p, shape, (classic if is_classic(p, shape, continues) else PRESETS[p.preset])(shape))
+
+
+def with_given(shape: Shape, p: CommonParameters) -> Shape:
+    """Return the shape with what parameters that are given say about it."""
     given = "" if is_auto(p, "grow_policy") else p.grow_policy
-    shape = replace(shape, leafwise=needs_leafwise(p), policy=given, single=shape.single or needs_single_run(p))
-    choices = (classic if is_classic(p, shape, continues) else PRESETS[p.preset])(shape)
+    return replace(shape, leafwise=needs_leafwise(p), policy=given, single=shape.single or needs_single_run(p))
+
+
+def with_choices(p: CommonParameters, shape: Shape, choices: dict[str, Choice]) -> tuple[ResolvedParameters, ResolvedParams]:
+    """Parameters with the choices of a preset, where they can be combined with what is given."""
     policy = choices["grow_policy"].value if is_auto(p, "grow_policy") else p.grow_policy
     if policy == "symmetric" and not is_auto(p, "max_depth") and p.max_depth is not None:
         choices["max_leaf_nodes"] = Choice(None, "max_depth of symmetric trees is given")
@@ -234,11 +268,30 @@ def resolve_parameters(p: CommonParameters, shape: Shape, continues: bool) -> tu
         choices["subsample"] = Choice(1.0, f"sampling={p.sampling!r} draws the rows")
     if not is_auto(p, "validation_folds") and p.validation_folds is not None:
         choices["refit_all"] = Choice(False, "models of folds are averaged")
-    if not is_auto(p, "refit_all") and p.refit_all:
-        choices["validation_folds"] = Choice(None, "refit_all is given")
+        choices["n_models"] = Choice(1, "one model for each fold")
+    if not is_auto(p, "n_models") and choices["validation_folds"].value is not None:
+        choices["validation_folds"] = Choice(None, "n_models is given")
+        choices["refit_all"] = Choice(True, "held-out rows are used again")
+    if not is_auto(p, "refit_all"):
+        other = "validation_folds" if p.refit_all else "n_models"
+        choices[other] = Choice(None if p.refit_all else 1, f"refit_all={p.refit_all} is given")
+    if choices["early_stopping"].value is True and stops_outputs(p, shape):
+        choices["early_stopping"] = Choice(PER_OUTPUT, f"{shape.n_outputs} outputs with trees of their own")
     chosen = {name: choice for name, choice in choices.items() if is_auto(p, name)}
     values = vars(p) | {name: choice.value for name, choice in chosen.items()}
     return cast(ResolvedParameters, SimpleNamespace(**values)), ResolvedParams(chosen)
+
+
+def with_value(p: ResolvedParameters, chosen: ResolvedParams, name: str, choice: Choice) -> tuple[ResolvedParameters, ResolvedParams]:
+    """Return parameters and choices with another value of a parameter."""
+    choices = {name: Choice(value, chosen.reasons[name]) for name, value in chosen.items()}
+    return cast(ResolvedParameters, SimpleNamespace(**vars(p) | {name: choice.value})), ResolvedParams(choices | {name: choice})
+
+
+def stops_outputs(p: CommonParameters, shape: Shape) -> bool:
+    """Return whether each output can be stopped early by its own loss."""
+    separate = shape.separate_outputs and p.multi_strategy != "multi_output_tree"
+    return separate and isinstance(p.scoring, str) and p.scoring == "loss" and p.boosting == "plain" and not p.warm_start
 
 
 def is_auto(p: CommonParameters, name: str) -> bool:

@@ -16,6 +16,7 @@ from sapwood.data.checks import parameter_floats
 from sapwood.data.columns import Schema, is_float
 from sapwood.encoding import ENCODERS
 from sapwood.encoding.calendar import PARTS
+from sapwood.encoding.cross import CENTERED, OPERATIONS, Cross
 from sapwood.params.columns import Features
 from sapwood.trees.features import InteractionGroups, InteractionOrder, Interactions
 from sapwood.trees.forced import ForcedSplit
@@ -125,6 +126,24 @@ def calendar_parts(value: Any, features: Features, schema: Schema) -> dict[int, 
                     f"datetime_features names the column {schema.name(f)}, which is a {schema.kind(f).describe()}, not a datetime"
                 )
         out |= dict.fromkeys(positions, names)
+    return out
+
+
+def crosses(value: Any, features: Features, schema: Schema) -> list[Cross]:
+    """Return the cross features, without the means of categories."""
+    out: list[Cross] = []
+    for one in value or ():
+        if not isinstance(one, list | tuple) or len(one) != 3 or not isinstance(one[0], str) or one[0] not in OPERATIONS:
+            raise ValueError(f"cross_features must be a list of (operation, column, column), operation one of {OPERATIONS}; got {one!r}")
+        first, second = (features.position(column, "cross_features") for column in one[1:])
+        for column, is_category in ((first, False), (second, one[0] == CENTERED)):
+            kind = schema.kind(column)
+            if kind.is_category != is_category:
+                needs = "a category" if is_category else "a number"
+                raise ValueError(f"cross_features: {one!r} needs {needs}, but the column {schema.name(column)} is a {kind.describe()}")
+        if Cross(one[0], (first, second)) in out:
+            raise ValueError(f"cross_features has {one!r} twice: leave one of them out")
+        out.append(Cross(one[0], (first, second)))
     return out
 
 

@@ -93,18 +93,20 @@ class CommonParameters(CheckedNames, ABC):
     target_permutations: int
     max_combination: int
     monotonic_cst: ArrayLike | Mapping[Any, int | str] | FeatureSpec | None
+    cross_features: Sequence[tuple[str, str | int, str | int]] | Literal["auto"] | None
     interaction_cst: Sequence[Columns] | AbstractSet[Any] | Literal["pairwise", "no_interactions"] | FeatureSpec | None
     feature_spec: FeatureSpec | None
     missing: float | str | Sequence[float | str] | None
     sparse_absent: Literal["zero", "missing"]
     init: Model | Predictor | None
     warm_start: bool
-    early_stopping: Literal["auto"] | bool
+    early_stopping: Literal["auto", "per_output"] | bool
     scoring: str | Scorer | None
     validation_fraction: float | int | None
     validation_split: int | Splitter | Iterable[Any] | None
     validation_folds: int | Literal["auto"] | None
     refit_all: bool | Literal["auto"]
+    n_models: int | Literal["auto"]
     n_iter_no_change: int | Literal["auto"]
     tol: float
     verbose: int | bool
@@ -182,18 +184,20 @@ class ResolvedParameters:
     target_permutations: int
     max_combination: int
     monotonic_cst: ArrayLike | Mapping[Any, int | str] | FeatureSpec | None
+    cross_features: Sequence[tuple[str, str | int, str | int]] | None
     interaction_cst: Sequence[Columns] | AbstractSet[Any] | Literal["pairwise", "no_interactions"] | FeatureSpec | None
     feature_spec: FeatureSpec | None
     missing: float | str | Sequence[float | str] | None
     sparse_absent: Literal["zero", "missing"]
     init: Model | Predictor | None
     warm_start: bool
-    early_stopping: Literal["auto"] | bool
+    early_stopping: Literal["auto", "per_output"] | bool
     scoring: str | Scorer | None
     validation_fraction: float | int | None
     validation_split: int | Splitter | Iterable[Any] | None
     validation_folds: int | None
     refit_all: bool
+    n_models: int
     n_iter_no_change: int
     tol: float
     verbose: int | bool
@@ -293,18 +297,20 @@ class RegressorSignatures(CommonParameters):
         target_permutations: int = 1,
         max_combination: int = 1,
         monotonic_cst: ArrayLike | Mapping[Any, int | str] | FeatureSpec | None = None,
+        cross_features: Sequence[tuple[str, str | int, str | int]] | Literal["auto"] | None = "auto",
         interaction_cst: Sequence[Columns] | AbstractSet[Any] | Literal["pairwise", "no_interactions"] | FeatureSpec | None = None,
         feature_spec: FeatureSpec | None = None,
         missing: float | str | Sequence[float | str] | None = None,
         sparse_absent: Literal["zero", "missing"] = "zero",
         init: Model | Predictor | None = None,
         warm_start: bool = False,
-        early_stopping: Literal["auto"] | bool = "auto",
+        early_stopping: Literal["auto", "per_output"] | bool = "auto",
         scoring: str | Scorer | None = "loss",
         validation_fraction: float | int | None = 0.1,
         validation_split: int | Splitter | Iterable[Any] | None = None,
         validation_folds: int | Literal["auto"] | None = "auto",
         refit_all: bool | Literal["auto"] = "auto",
+        n_models: int | Literal["auto"] = "auto",
         n_iter_no_change: int | Literal["auto"] = "auto",
         tol: float = 1e-07,
         verbose: int | bool = 0,
@@ -372,7 +378,7 @@ class RegressorSignatures(CommonParameters):
         preset : {'auto', 'fast', 'best', 'classic'}, default='auto'
             Rule that chooses parameters that are 'auto' by the shape of the data; `resolved_params_` has the chosen values.
             - 'auto': early stopping on rows of the training set. With few rows, models of folds are averaged; with more, the held-out
-              rows are used again to compute leaf values;
+              rows are used again to compute leaf values, and up to 50,000 rows two models are averaged;
             - 'fast': one training run of 100 rounds;
             - 'best': as 'auto', with smaller steps and averaged folds for any number of rows;
             - 'classic': the defaults of scikit-learn's HistGradientBoosting.
@@ -437,6 +443,10 @@ class RegressorSignatures(CommonParameters):
         monotonic_cst : array-like, dict, FeatureSpec or None, default=None
             Monotonic constraints: 1 for increasing, -1 for decreasing, 0 for none. An array gives one for each feature; a dict maps
             columns, by name, position, dtype or callable, to constraints.
+        cross_features : Sequence[tuple[str, str, int, str, int]], 'auto' or None, default='auto'
+            Additional features that are computed from two columns: a list of (operation, column, column). Operations are 'difference',
+            'product', 'centered'; 'centered' is a number minus its mean over the training rows of the same category. 'auto': chosen by
+            `preset`.
         interaction_cst : list of columns, set, {'pairwise', 'no_interactions'}, FeatureSpec or None, default=None
             Interaction constraints: groups of features that may be used together on a path of a tree. 'pairwise' allows any two features,
             'no_interactions' only one.
@@ -452,10 +462,11 @@ class RegressorSignatures(CommonParameters):
             fitted is fitted to the training rows.
         warm_start : bool, default=False
             Whether `fit` continues training from the previous fit, up to `max_iter` rounds in total.
-        early_stopping : 'auto' or bool, default='auto'
+        early_stopping : {'auto', 'per_output'} or bool, default='auto'
             Whether to stop when the validation score no longer improves. 'auto': if `X_val` or `validation_split` is given, or with more
             than 10,000 rows if the score can be computed. The score is that of `X_val` if given, else of a single set in `eval_sets`,
-            else of held-out training rows.
+            else of held-out training rows. 'per_output': each output of a multi-output regression has trees up to its own best round;
+            `scoring` must be 'loss', and outputs must not share trees.
         scoring : str, callable or None, default='loss'
             Score used for early stopping: 'loss', the name of a metric of `sapwood.metrics`, a scikit-learn scorer, by name or as a
             callable (estimator, X, y) -> float, or a function (y, predicted) -> float, for which lower is better unless its name ends
@@ -472,6 +483,10 @@ class RegressorSignatures(CommonParameters):
         refit_all : bool or 'auto', default='auto'
             Whether to use the held-out rows after early stopping: all leaf values are computed again from all rows, and rounds are added
             in proportion to the number of rows. 'auto': chosen by `preset`.
+        n_models : int in [1, 100] or 'auto', default='auto'
+            Number of models whose average is the result. Each holds out other rows for early stopping, and draws other samples of rows
+            and features. With `refit_all`, the first one chooses the number of rounds, and the others are trained on all rows. With
+            `validation_folds` there is a model for each fold instead. 'auto': chosen by `preset`.
         n_iter_no_change : int >= 1 or 'auto', default='auto'
             Number of rounds without improvement after which early stopping ends training. 'auto': chosen by `preset`.
         tol : float >= 0, default=1e-07
@@ -656,6 +671,7 @@ class RegressorSignatures(CommonParameters):
         self.target_permutations: int = target_permutations
         self.max_combination: int = max_combination
         self.monotonic_cst: ArrayLike | Mapping[Any, int | str] | FeatureSpec | None = monotonic_cst
+        self.cross_features: Sequence[tuple[str, str | int, str | int]] | Literal["auto"] | None = cross_features
         self.interaction_cst: Sequence[Columns] | AbstractSet[Any] | Literal["pairwise", "no_interactions"] | FeatureSpec | None = (
             interaction_cst
         )
@@ -664,12 +680,13 @@ class RegressorSignatures(CommonParameters):
         self.sparse_absent: Literal["zero", "missing"] = sparse_absent
         self.init: Model | Predictor | None = init
         self.warm_start: bool = warm_start
-        self.early_stopping: Literal["auto"] | bool = early_stopping
+        self.early_stopping: Literal["auto", "per_output"] | bool = early_stopping
         self.scoring: str | Scorer | None = scoring
         self.validation_fraction: float | int | None = validation_fraction
         self.validation_split: int | Splitter | Iterable[Any] | None = validation_split
         self.validation_folds: int | Literal["auto"] | None = validation_folds
         self.refit_all: bool | Literal["auto"] = refit_all
+        self.n_models: int | Literal["auto"] = n_models
         self.n_iter_no_change: int | Literal["auto"] = n_iter_no_change
         self.tol: float = tol
         self.verbose: int | bool = verbose
@@ -958,18 +975,20 @@ class ClassifierSignatures(CommonParameters):
         target_permutations: int = 1,
         max_combination: int = 1,
         monotonic_cst: ArrayLike | Mapping[Any, int | str] | FeatureSpec | None = None,
+        cross_features: Sequence[tuple[str, str | int, str | int]] | Literal["auto"] | None = "auto",
         interaction_cst: Sequence[Columns] | AbstractSet[Any] | Literal["pairwise", "no_interactions"] | FeatureSpec | None = None,
         feature_spec: FeatureSpec | None = None,
         missing: float | str | Sequence[float | str] | None = None,
         sparse_absent: Literal["zero", "missing"] = "zero",
         init: Model | Predictor | None = None,
         warm_start: bool = False,
-        early_stopping: Literal["auto"] | bool = "auto",
+        early_stopping: Literal["auto", "per_output"] | bool = "auto",
         scoring: str | Scorer | None = "loss",
         validation_fraction: float | int | None = 0.1,
         validation_split: int | Splitter | Iterable[Any] | None = None,
         validation_folds: int | Literal["auto"] | None = "auto",
         refit_all: bool | Literal["auto"] = "auto",
+        n_models: int | Literal["auto"] = "auto",
         n_iter_no_change: int | Literal["auto"] = "auto",
         tol: float = 1e-07,
         verbose: int | bool = 0,
@@ -1028,7 +1047,7 @@ class ClassifierSignatures(CommonParameters):
         preset : {'auto', 'fast', 'best', 'classic'}, default='auto'
             Rule that chooses parameters that are 'auto' by the shape of the data; `resolved_params_` has the chosen values.
             - 'auto': early stopping on rows of the training set. With few rows, models of folds are averaged; with more, the held-out
-              rows are used again to compute leaf values;
+              rows are used again to compute leaf values, and up to 50,000 rows two models are averaged;
             - 'fast': one training run of 100 rounds;
             - 'best': as 'auto', with smaller steps and averaged folds for any number of rows;
             - 'classic': the defaults of scikit-learn's HistGradientBoosting.
@@ -1093,6 +1112,10 @@ class ClassifierSignatures(CommonParameters):
         monotonic_cst : array-like, dict, FeatureSpec or None, default=None
             Monotonic constraints: 1 for increasing, -1 for decreasing, 0 for none. An array gives one for each feature; a dict maps
             columns, by name, position, dtype or callable, to constraints.
+        cross_features : Sequence[tuple[str, str, int, str, int]], 'auto' or None, default='auto'
+            Additional features that are computed from two columns: a list of (operation, column, column). Operations are 'difference',
+            'product', 'centered'; 'centered' is a number minus its mean over the training rows of the same category. 'auto': chosen by
+            `preset`.
         interaction_cst : list of columns, set, {'pairwise', 'no_interactions'}, FeatureSpec or None, default=None
             Interaction constraints: groups of features that may be used together on a path of a tree. 'pairwise' allows any two features,
             'no_interactions' only one.
@@ -1108,10 +1131,11 @@ class ClassifierSignatures(CommonParameters):
             fitted is fitted to the training rows.
         warm_start : bool, default=False
             Whether `fit` continues training from the previous fit, up to `max_iter` rounds in total.
-        early_stopping : 'auto' or bool, default='auto'
+        early_stopping : {'auto', 'per_output'} or bool, default='auto'
             Whether to stop when the validation score no longer improves. 'auto': if `X_val` or `validation_split` is given, or with more
             than 10,000 rows if the score can be computed. The score is that of `X_val` if given, else of a single set in `eval_sets`,
-            else of held-out training rows.
+            else of held-out training rows. 'per_output': each output of a multi-output regression has trees up to its own best round;
+            `scoring` must be 'loss', and outputs must not share trees.
         scoring : str, callable or None, default='loss'
             Score used for early stopping: 'loss', the name of a metric of `sapwood.metrics`, a scikit-learn scorer, by name or as a
             callable (estimator, X, y) -> float, or a function (y, predicted) -> float, for which lower is better unless its name ends
@@ -1128,6 +1152,10 @@ class ClassifierSignatures(CommonParameters):
         refit_all : bool or 'auto', default='auto'
             Whether to use the held-out rows after early stopping: all leaf values are computed again from all rows, and rounds are added
             in proportion to the number of rows. 'auto': chosen by `preset`.
+        n_models : int in [1, 100] or 'auto', default='auto'
+            Number of models whose average is the result. Each holds out other rows for early stopping, and draws other samples of rows
+            and features. With `refit_all`, the first one chooses the number of rounds, and the others are trained on all rows. With
+            `validation_folds` there is a model for each fold instead. 'auto': chosen by `preset`.
         n_iter_no_change : int >= 1 or 'auto', default='auto'
             Number of rounds without improvement after which early stopping ends training. 'auto': chosen by `preset`.
         tol : float >= 0, default=1e-07
@@ -1291,6 +1319,7 @@ class ClassifierSignatures(CommonParameters):
         self.target_permutations: int = target_permutations
         self.max_combination: int = max_combination
         self.monotonic_cst: ArrayLike | Mapping[Any, int | str] | FeatureSpec | None = monotonic_cst
+        self.cross_features: Sequence[tuple[str, str | int, str | int]] | Literal["auto"] | None = cross_features
         self.interaction_cst: Sequence[Columns] | AbstractSet[Any] | Literal["pairwise", "no_interactions"] | FeatureSpec | None = (
             interaction_cst
         )
@@ -1299,12 +1328,13 @@ class ClassifierSignatures(CommonParameters):
         self.sparse_absent: Literal["zero", "missing"] = sparse_absent
         self.init: Model | Predictor | None = init
         self.warm_start: bool = warm_start
-        self.early_stopping: Literal["auto"] | bool = early_stopping
+        self.early_stopping: Literal["auto", "per_output"] | bool = early_stopping
         self.scoring: str | Scorer | None = scoring
         self.validation_fraction: float | int | None = validation_fraction
         self.validation_split: int | Splitter | Iterable[Any] | None = validation_split
         self.validation_folds: int | Literal["auto"] | None = validation_folds
         self.refit_all: bool | Literal["auto"] = refit_all
+        self.n_models: int | Literal["auto"] = n_models
         self.n_iter_no_change: int | Literal["auto"] = n_iter_no_change
         self.tol: float = tol
         self.verbose: int | bool = verbose
@@ -1593,18 +1623,20 @@ class RankerSignatures(CommonParameters):
         target_permutations: int = 1,
         max_combination: int = 1,
         monotonic_cst: ArrayLike | Mapping[Any, int | str] | FeatureSpec | None = None,
+        cross_features: Sequence[tuple[str, str | int, str | int]] | Literal["auto"] | None = "auto",
         interaction_cst: Sequence[Columns] | AbstractSet[Any] | Literal["pairwise", "no_interactions"] | FeatureSpec | None = None,
         feature_spec: FeatureSpec | None = None,
         missing: float | str | Sequence[float | str] | None = None,
         sparse_absent: Literal["zero", "missing"] = "zero",
         init: Model | Predictor | None = None,
         warm_start: bool = False,
-        early_stopping: Literal["auto"] | bool = "auto",
+        early_stopping: Literal["auto", "per_output"] | bool = "auto",
         scoring: str | Scorer | None = "loss",
         validation_fraction: float | int | None = 0.1,
         validation_split: int | Splitter | Iterable[Any] | None = None,
         validation_folds: int | Literal["auto"] | None = "auto",
         refit_all: bool | Literal["auto"] = "auto",
+        n_models: int | Literal["auto"] = "auto",
         n_iter_no_change: int | Literal["auto"] = "auto",
         tol: float = 1e-07,
         verbose: int | bool = 0,
@@ -1672,7 +1704,7 @@ class RankerSignatures(CommonParameters):
         preset : {'auto', 'fast', 'best', 'classic'}, default='auto'
             Rule that chooses parameters that are 'auto' by the shape of the data; `resolved_params_` has the chosen values.
             - 'auto': early stopping on rows of the training set. With few rows, models of folds are averaged; with more, the held-out
-              rows are used again to compute leaf values;
+              rows are used again to compute leaf values, and up to 50,000 rows two models are averaged;
             - 'fast': one training run of 100 rounds;
             - 'best': as 'auto', with smaller steps and averaged folds for any number of rows;
             - 'classic': the defaults of scikit-learn's HistGradientBoosting.
@@ -1737,6 +1769,10 @@ class RankerSignatures(CommonParameters):
         monotonic_cst : array-like, dict, FeatureSpec or None, default=None
             Monotonic constraints: 1 for increasing, -1 for decreasing, 0 for none. An array gives one for each feature; a dict maps
             columns, by name, position, dtype or callable, to constraints.
+        cross_features : Sequence[tuple[str, str, int, str, int]], 'auto' or None, default='auto'
+            Additional features that are computed from two columns: a list of (operation, column, column). Operations are 'difference',
+            'product', 'centered'; 'centered' is a number minus its mean over the training rows of the same category. 'auto': chosen by
+            `preset`.
         interaction_cst : list of columns, set, {'pairwise', 'no_interactions'}, FeatureSpec or None, default=None
             Interaction constraints: groups of features that may be used together on a path of a tree. 'pairwise' allows any two features,
             'no_interactions' only one.
@@ -1752,10 +1788,11 @@ class RankerSignatures(CommonParameters):
             fitted is fitted to the training rows.
         warm_start : bool, default=False
             Whether `fit` continues training from the previous fit, up to `max_iter` rounds in total.
-        early_stopping : 'auto' or bool, default='auto'
+        early_stopping : {'auto', 'per_output'} or bool, default='auto'
             Whether to stop when the validation score no longer improves. 'auto': if `X_val` or `validation_split` is given, or with more
             than 10,000 rows if the score can be computed. The score is that of `X_val` if given, else of a single set in `eval_sets`,
-            else of held-out training rows.
+            else of held-out training rows. 'per_output': each output of a multi-output regression has trees up to its own best round;
+            `scoring` must be 'loss', and outputs must not share trees.
         scoring : str, callable or None, default='loss'
             Score used for early stopping: 'loss', the name of a metric of `sapwood.metrics`, a scikit-learn scorer, by name or as a
             callable (estimator, X, y) -> float, or a function (y, predicted) -> float, for which lower is better unless its name ends
@@ -1772,6 +1809,10 @@ class RankerSignatures(CommonParameters):
         refit_all : bool or 'auto', default='auto'
             Whether to use the held-out rows after early stopping: all leaf values are computed again from all rows, and rounds are added
             in proportion to the number of rows. 'auto': chosen by `preset`.
+        n_models : int in [1, 100] or 'auto', default='auto'
+            Number of models whose average is the result. Each holds out other rows for early stopping, and draws other samples of rows
+            and features. With `refit_all`, the first one chooses the number of rounds, and the others are trained on all rows. With
+            `validation_folds` there is a model for each fold instead. 'auto': chosen by `preset`.
         n_iter_no_change : int >= 1 or 'auto', default='auto'
             Number of rounds without improvement after which early stopping ends training. 'auto': chosen by `preset`.
         tol : float >= 0, default=1e-07
@@ -1936,6 +1977,7 @@ class RankerSignatures(CommonParameters):
         self.target_permutations: int = target_permutations
         self.max_combination: int = max_combination
         self.monotonic_cst: ArrayLike | Mapping[Any, int | str] | FeatureSpec | None = monotonic_cst
+        self.cross_features: Sequence[tuple[str, str | int, str | int]] | Literal["auto"] | None = cross_features
         self.interaction_cst: Sequence[Columns] | AbstractSet[Any] | Literal["pairwise", "no_interactions"] | FeatureSpec | None = (
             interaction_cst
         )
@@ -1944,12 +1986,13 @@ class RankerSignatures(CommonParameters):
         self.sparse_absent: Literal["zero", "missing"] = sparse_absent
         self.init: Model | Predictor | None = init
         self.warm_start: bool = warm_start
-        self.early_stopping: Literal["auto"] | bool = early_stopping
+        self.early_stopping: Literal["auto", "per_output"] | bool = early_stopping
         self.scoring: str | Scorer | None = scoring
         self.validation_fraction: float | int | None = validation_fraction
         self.validation_split: int | Splitter | Iterable[Any] | None = validation_split
         self.validation_folds: int | Literal["auto"] | None = validation_folds
         self.refit_all: bool | Literal["auto"] = refit_all
+        self.n_models: int | Literal["auto"] = n_models
         self.n_iter_no_change: int | Literal["auto"] = n_iter_no_change
         self.tol: float = tol
         self.verbose: int | bool = verbose

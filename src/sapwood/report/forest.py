@@ -142,6 +142,10 @@ class _Packer:
         encoding = self.model.encoding
         if f in encoding.parts:
             return {"part": encoding.parts[f].part, "zone": encoding.parts[f].zone}
+        if f in encoding.crosses:
+            cross = encoding.crosses[f]
+            means = {str(code): cross.means[code + 1] for code in (-1, *self._codes(cross.columns[1]))} if cross.means else None
+            return {"operation": cross.operation, "means": means}
         if f not in encoding.lookups:
             return {}
         lookup = encoding.lookups[f]

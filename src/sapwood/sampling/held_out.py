@@ -30,7 +30,7 @@ def hold_out(
     n_held = math.ceil(held * own.total) if held < 1 else int(held)
     if not 0 < n_held < own.total:
         raise ValueError(f"{n_held} of {own.total} would be held out, but both parts must have at least one")
-    random = np.random.RandomState(seed)
+    random = np.random.RandomState(seed % 2**32)  # it takes 32 bits
     chosen = np.zeros(len(units), dtype=bool)
     if strata is None:
         chosen[_within(random.permutation(own.total)[:n_held], own)] = True

@@ -43,8 +43,9 @@ class Checkpoint:
     from the file and returns the same model, byte for byte, as an uninterrupted fit. If data or parameters differ from those of the
     checkpoint, an error names the difference. `max_iter` may be larger (except for a forest); `n_jobs` and `verbose` may change.
 
-    The file is kept when training is complete; the same fit then returns at once. Delete the file to train again. `validation_folds` trains
-    several models, each with a file of its own: "run.checkpoint.fold1", ... The last step of `refit_all` has none and is repeated.
+    The file is kept when training is complete; the same fit then returns at once. Delete the file to train again. `validation_folds` and
+    `n_models` train several models, each with a file of its own: "run.checkpoint.fold1", ... The last step of `refit_all` has none and is
+    repeated.
 
     Parameters
     ----------

@@ -45,6 +45,15 @@ class Tree:
         """(n_nodes,) float64: weight of the training rows that reached each node."""
         return self.count.astype(np.float64) if self.cover is None else self.cover
 
+    def without_splits(self) -> Tree:
+        """Return a tree of the root alone, which adds 0."""
+        root = np.zeros(1, dtype=np.int64)
+        nodes = {name: getattr(self, name)[:1].copy() for name in self.names()}
+        nodes["feature"][:] = nodes["left"][:] = nodes["right"][:] = -1
+        for name in ("threshold", "bin", "missing_left", "gain"):
+            nodes[name][:] = 0
+        return Tree(**nodes, leaves=self.leaves.of_steps(1, root, np.zeros(1)), cover=None if self.cover is None else self.cover[:1])
+
     def native(self) -> kernels.TreeArrays:
         """Return the structure of the tree for the kernels."""
         return native_trees({"begin": np.array([0, len(self.feature)], dtype=np.int64), **vars(self)})

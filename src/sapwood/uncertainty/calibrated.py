@@ -170,5 +170,5 @@ def _stops_early(estimator: Any, n_rows: int) -> bool:
     if estimator.early_stopping == "auto":
         asked = n_rows > AUTO_EARLY_STOPPING_ROWS and (estimator.preset == "classic" or estimator.max_iter != "auto")
     else:
-        asked = estimator.early_stopping
-    return bool(asked) and estimator.validation_fraction is not None
+        asked = bool(estimator.early_stopping)
+    return asked and estimator.validation_fraction is not None

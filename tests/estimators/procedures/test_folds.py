@@ -1,14 +1,15 @@
 """Cross-validated early stopping: the result is the average of one model per fold."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
 from sapwood import BoostingClassifier, BoostingRanker, BoostingRegressor
 from sapwood.callbacks import EarlyStopping
-from sapwood.estimators.partition import fit_partition
 from sapwood.sampling.folds import fold_of_units
-from tests.partitions import run, slices
+from tests.partitions import assert_same_bytes
 
 rng = np.random.default_rng(0)
 X = rng.integers(0, 40, size=(300, 4)).astype(float)  # few distinct values: bins do not depend on the selection of rows
@@ -31,6 +32,13 @@ def test_average_of_the_models_of_the_folds():
     assert_allclose(model.validation_score_, np.mean([one.validation_score_[:n_rounds] for one in by_hand], axis=0))
 
 
+def test_models_of_folds_are_replayed_on_all_rows():
+    settings = SETTINGS | {"validation_folds": 3, "random_state": 4}
+    folds, again = BoostingRegressor(**settings).fit(X, Y), BoostingRegressor(refit_all=True, **settings).fit(X, Y)
+    assert again.n_iter_ == pytest.approx(1.5 * folds.n_iter_, abs=3)  # rounds in proportion to the rows
+    assert np.mean((again.predict(X) - Y) ** 2) < np.mean((folds.predict(X) - Y) ** 2)
+
+
 def test_classes_are_stratified():
     fold = fold_of_units(300, 5, CLASSES, 0)
     for k in range(3):
@@ -50,11 +58,7 @@ def test_groups_are_in_one_fold():
 def test_threads_and_partitions_give_the_same_bytes(estimator):
     y = Y if estimator is BoostingRegressor else CLASSES
     settings = SETTINGS | {"validation_folds": 3, "subsample": 0.7, "random_state": 0}
-    one = estimator(n_jobs=1, **settings).fit(X, y).to_bytes()
-    assert estimator(n_jobs=3, **settings).fit(X, y).to_bytes() == one
-    own = slices(len(X), 3)
-    for fitted in run(3, lambda e: fit_partition(estimator(**settings), e, X[own[e.collective.rank]], y[own[e.collective.rank]])):
-        assert fitted.to_bytes() == one
+    assert_same_bytes(partial(estimator, **settings), X, y)
 
 
 def test_queries_stay_whole():
@@ -69,7 +73,7 @@ def test_queries_stay_whole():
         ({"boosting": "dart"}, {}, "boosting='dart'"),
         ({"tree_method": "exact"}, {}, "tree_method='exact'"),
         ({"warm_start": True}, {}, "warm_start"),
-        ({"refit_all": True}, {}, "refit_all=True"),
+        ({"n_models": 2}, {}, "n_models=2"),
         ({"validation_split": 3}, {}, "validation_split"),
         ({}, {"X_val": X, "y_val": Y}, "X_val"),
         ({}, {"eval_sets": {"a": (X, Y)}}, "eval_sets"),

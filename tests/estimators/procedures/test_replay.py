@@ -1,12 +1,13 @@
 """Early stopping on held-out rows, then a replay on all rows."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from sapwood import BoostingClassifier, BoostingRegressor
-from sapwood.estimators.partition import fit_partition
-from tests.partitions import run, slices
+from tests.partitions import assert_same_bytes
 
 rng = np.random.default_rng(1)
 X = rng.integers(0, 40, size=(400, 4)).astype(float)  # few distinct values: bins do not depend on the selection of rows
@@ -48,11 +49,7 @@ def test_further_rounds_are_those_of_continued_training():
 def test_threads_and_partitions_give_the_same_bytes(estimator, parameters):
     y = Y if estimator is BoostingRegressor else CLASSES
     settings = SETTINGS | {"refit_all": True} | parameters
-    one = estimator(n_jobs=1, **settings).fit(X, y).to_bytes()
-    assert estimator(n_jobs=3, **settings).fit(X, y).to_bytes() == one
-    own = slices(len(X), 3)
-    for fitted in run(3, lambda e: fit_partition(estimator(**settings), e, X[own[e.collective.rank]], y[own[e.collective.rank]])):
-        assert fitted.to_bytes() == one
+    assert_same_bytes(partial(estimator, **settings), X, y)
 
 
 def test_no_round_helps():

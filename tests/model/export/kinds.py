@@ -46,7 +46,7 @@ def at_thresholds(model, rows):
     rows = rows.copy()
     for tree in model.trees[:3]:
         for f, t in zip(tree.feature, tree.threshold, strict=True):
-            if f >= 0 and np.isfinite(t):
+            if 0 <= f < rows.shape[1] and np.isfinite(t):
                 rows[7:10, f] = t, np.nextafter(t, np.inf), np.nextafter(t, -np.inf)
     return rows
 
@@ -150,6 +150,16 @@ def _fit_deep():
     return BoostingRegressor(max_iter=4, max_leaf_nodes=100, min_samples_leaf=1, min_samples_level=1).fit(x, frame_target(x))
 
 
+CROSSES = [("product", 1, 2), ("difference", 2, 0)]
+
+
+def _fit_centered():
+    x = frame(1000)
+    y = x["size"] - x.groupby(["color"], observed=True)["size"].transform("mean").fillna(0)
+    crosses = [("centered", "size", column) for column in ("color", "kind", "town")]
+    return BoostingRegressor(max_iter=20, max_leaf_nodes=12, cross_features=crosses).fit(x, y.fillna(0) + frame_target(x))
+
+
 def _fit_frame(**parameters):
     x = frame()
     return BoostingRegressor(**FEW, **parameters).fit(x, frame_target(x))
@@ -190,6 +200,9 @@ MAKERS = {
     "dates and bools": _fit_dates,
     "calendar": _fit_moments,
     "calendar ahead of UTC": lambda: _fit_moments("+05:30"),
+    "cross features": lambda: _fit_numbers(BoostingRegressor(cross_features=CROSSES)),
+    "cross features and own missing values": lambda: _fit_numbers(BoostingRegressor(cross_features=CROSSES, missing=[0, -3, 99])),
+    "numbers centered by category": lambda: _fit_centered(),
     "many levels": lambda: _fit_towns("partition"),
     "means of many levels": lambda: _fit_towns("auto"),
     "combinations": lambda: _fit_frame(categorical_encoding="target", max_combination=2),
@@ -212,6 +225,7 @@ NEW_ROWS = {
     "means of many levels": lambda: towns(300, seed=5),
 }
 CALENDARS = ("calendar", "calendar ahead of UTC")
+CROSSED = ("cross features", "cross features and own missing values", "numbers centered by category")
 CATEGORIES = (
     "deep sets of levels",
     "sets of levels",
@@ -222,6 +236,7 @@ CATEGORIES = (
     "many levels",
     "means of many levels",
     "combinations",
+    "numbers centered by category",
     "linear leaves and means of levels",
 )
 

@@ -37,6 +37,14 @@ def test_calendar_parts(format):
         kinds.fitted("calendar").export(format)
 
 
+@pytest.mark.parametrize("format", [name for name, exporter in EXPORTERS.items() if not exporter.supports_crosses])
+def test_cross_features(format):
+    with pytest.raises(
+        ExportError, match=rf"format='{format}' does not support cross features \(column_1 \* column_2\): use 'c' or 'onnx', or"
+    ):
+        kinds.fitted("cross features").export(format)
+
+
 @pytest.mark.parametrize("format", ["c", "onnx"])
 def test_clocks_that_change(format):
     x = kinds.moments(zone="Europe/Berlin")

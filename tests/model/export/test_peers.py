@@ -15,7 +15,9 @@ from sapwood.runtime.execution import SERIAL
 from tests.model.export import kinds
 
 PEERS = ("treelite", "lightgbm", "xgboost")
-EXPRESSIBLE = [kind for kind in kinds.MAKERS if kind not in ("combinations", "quantiles", "own missing values", *kinds.CALENDARS)]
+EXPRESSIBLE = [
+    kind for kind in kinds.MAKERS if kind not in ("combinations", "quantiles", "own missing values", *kinds.CALENDARS, *kinds.CROSSED)
+]
 
 
 def flat(predicted):

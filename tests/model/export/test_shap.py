@@ -11,7 +11,7 @@ with warnings.catch_warnings():  # its own
     warnings.simplefilter("ignore")
     import shap
 
-NUMBERS = [kind for kind in kinds.MAKERS if kind not in (*kinds.CATEGORIES, *kinds.CALENDARS, "own missing values")]
+NUMBERS = [kind for kind in kinds.MAKERS if kind not in (*kinds.CATEGORIES, *kinds.CALENDARS, *kinds.CROSSED, "own missing values")]
 
 
 def values_of(explainer, x):
@@ -34,7 +34,7 @@ def test_interventional():
     np.testing.assert_allclose(values_of(explainer, x), estimator.explain(x, background=x[:50]).values, atol=1e-5)
 
 
-CATEGORIES = [kind for kind in kinds.CATEGORIES if "combin" not in kind and "linear" not in kind]
+CATEGORIES = [kind for kind in kinds.CATEGORIES if "combin" not in kind and "linear" not in kind and kind not in kinds.CROSSED]
 
 
 @pytest.mark.parametrize("kind", CATEGORIES)

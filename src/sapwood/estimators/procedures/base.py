@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sapwood.callbacks import Callback, Measure, Scores
+from sapwood.callbacks import VALIDATION, Callback, Measure, Scores
+from sapwood.callbacks.comparison import Comparison
 from sapwood.data.dataset import Dataset
 from sapwood.data.pages import Pages
 from sapwood.data.sorted import SortedRows
@@ -16,6 +17,7 @@ from sapwood.encoding.encoding import FittedEncoding
 from sapwood.estimators.fit_data import FitData
 from sapwood.model import Model
 from sapwood.params.plan import FitPlan
+from sapwood.params.presets import ResolvedParams
 from sapwood.runtime.execution import Execution
 from sapwood.training.boosting import BoostingDataset, TrainingPlan, train
 from sapwood.training.checkpoint import CheckpointWriter
@@ -24,11 +26,15 @@ from sapwood.training.warm_start import WarmStart
 
 @dataclass(frozen=True)
 class Trained:
-    """Trained model, and its scores: data set -> metric -> score before the first round and after each round."""
+    """Trained model, and its scores: data set -> metric -> score before the first round and after each round.
+
+    `resolved` are the parameters that were chosen.
+    """
 
     model: Model
     measures: Mapping[str, Sequence[Measure]]
     scores: Mapping[str, Mapping[str, list[float]]]
+    resolved: ResolvedParams
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,7 @@ class Trainer:
     ----------
     data : data of the fit
     plan : parameters of the fit
+    alternatives : other parameters. They train a model of the first fold, too; the best parameters train all others
     start : warm start of the fit
     encoded : encoding, fitted to the training rows
     build : function (table, rows) that bins selected rows of a table
@@ -58,6 +65,7 @@ class Trainer:
     callbacks: Callable[[Model, float], Sequence[Callback]]
     open_checkpoint: Callable[[dict[str, list[Measure]], str], CheckpointWriter]
     execution: Execution
+    alternatives: Sequence[Alternative] = ()
 
     def binned(self, dataset: Dataset) -> BoostingDataset:
         """Bin the rows of a data set."""
@@ -102,17 +110,41 @@ class Trainer:
         training: TrainingPlan,
         until: float = 1.0,
         run: str = "",
+        more: Sequence[Callback] = (),
     ) -> Trained:
         """Train a model with the scores, the callbacks and the checkpoint of the fit, until a fraction of the time limit has passed.
 
-        `run` is the name of one of several training runs; each has a checkpoint of its own.
+        `run` is the name of one of several training runs; each has a checkpoint of its own. `more` are callbacks of this run alone.
         """
         model = self.first_model(train_set, training)
         measures = self.measures(model, list(eval_sets))
         scores = Scores(measures, self.start.scores)
-        callbacks = [scores, *self.callbacks(model, until)]
+        callbacks = [scores, *self.callbacks(model, until), *more]
         model = train(train_set, eval_sets, model, training, self.execution, callbacks, self.open_checkpoint(measures, run))
-        return Trained(model, measures, scores.values)
+        return Trained(model, measures, scores.values, self.data.resolved)
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Other parameters of a fit, which are compared with its own on the rows of the first fold.
+
+    Attributes
+    ----------
+    name : name of the training run
+    propose : function (trainer, model of the first fold) that returns a trainer with the other parameters, or None
+    margin : fraction of the score by which they must be better
+    compare_every : rounds between comparisons: training ends when they are not better; None to compare the best rounds only
+    """
+
+    name: str
+    propose: Callable[[Trainer, Model], Trainer | None]
+    margin: float = 0.0
+    compare_every: int | None = None
+
+    def callbacks(self, run: Trained) -> list[Callback]:
+        """Return the callbacks of the training run with the other parameters. `run` is that with the parameters of the fit."""
+        scores = run.scores[VALIDATION][run.measures[VALIDATION][0].name]
+        return [] if self.compare_every is None else [Comparison(scores, self.compare_every, self.margin)]
 
 
 class Procedure(ABC):

@@ -44,6 +44,9 @@ def export(model: Model, format: str, path: str | os.PathLike[str] | None, class
         name = exporter.forest.column_names[part.column]
         remedy = "use 'c' or 'onnx', or compute the parts before the fit and leave datetime_features out"
         raise exporter.error(f"calendar parts of datetimes (of {name})", remedy)
+    for cross in [] if exporter.supports_crosses else exporter.forest.crosses.values():
+        names = [exporter.forest.column_names[column] for column in cross.columns]
+        raise exporter.error(f"cross features ({cross.describe(*names)})", "use 'c' or 'onnx', or fit with cross_features=None")
     exported = exporter.make()
     if path is not None:
         disk.write(path, exporter.to_bytes(exported))

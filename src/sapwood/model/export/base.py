@@ -39,6 +39,7 @@ class Exporter(ABC):
     name: ClassVar[str]
     supports_absent: ClassVar[bool] = False  # whether the exported model treats the values of the parameter `missing` as missing
     supports_calendar: ClassVar[bool] = False  # whether the exported model computes calendar parts of datetimes
+    supports_crosses: ClassVar[bool] = False  # whether it computes features of two columns
 
     def __init__(self, forest: Forest, classes: Sequence[Any] | None = None) -> None:
         self.forest, self.classes = forest, classes

@@ -10,6 +10,7 @@ from itertools import accumulate
 from typing import Any
 
 from sapwood.data.columns import Kind
+from sapwood.encoding.cross import OPERATIONS
 from sapwood.encoding.lookup import Lookup
 from sapwood.model.export.base import Exporter, ExportError
 from sapwood.model.export.c_linear import ADD, READ_INPUTS, LinearTables
@@ -18,6 +19,8 @@ from sapwood.model.export.c_pieces import (
     CALENDAR,
     CALENDAR_PARTS,
     CONSTANT,
+    CROSS,
+    CROSSED,
     EXP,
     FEATURES,
     HEAD,
@@ -47,7 +50,7 @@ class CSource(Exporter):
     """
 
     name = "c"
-    supports_absent = supports_calendar = True
+    supports_absent = supports_calendar = supports_crosses = True
 
     def __init__(self, forest: Forest, classes: Sequence[Any] | None = None, name: str = "sapwood") -> None:
         super().__init__(forest, classes)
@@ -59,7 +62,7 @@ class CSource(Exporter):
     def make(self) -> str:
         parts = [self._head(), self._columns(), _table("double", "base_score", map(_number, self.forest.base_score))]
         if self.forest.trees:
-            parts += [self._lookups(), self._calendar(), self._trees()]
+            parts += [self._lookups(), self._calendar(), self._crosses(), self._trees()]
         else:
             parts.append(CONSTANT.format(name=self.prefix, n_outputs=self.forest.n_outputs))
         return "".join([*parts, self._link(), self._classes(), self._levels()])
@@ -105,6 +108,18 @@ class CSource(Exporter):
                 f"  {{{f}, {len(own.columns)}, {len(own.keys)}, columns_{f}, levels_{f}, keys_{f}, values_{f}, {_number(own.other)}}},\n"
             )
         return "".join([*parts, "\nstatic const Lookup lookups[] = {\n", *rows, "};\n"])
+
+    def _crosses(self) -> str:
+        found = self.forest.crosses
+        if not found:
+            return ""
+        tables = [_table("double", f"means_{f}", map(_number, own.means)) for f, own in found.items() if own.means]
+        rows = [
+            f"{{{f}, {own.columns[0]}, {own.columns[1]}, {OPERATIONS.index(own.operation)}, {len(own.means)}, "
+            f"{f'means_{f}' if own.means else 0}}}"
+            for f, own in found.items()
+        ]
+        return "".join(tables) + CROSS + _table("Cross", "crosses", rows, 4)
 
     def _calendar(self) -> str:
         found = self.forest.calendar_parts
@@ -153,7 +168,9 @@ class CSource(Exporter):
             features += LOOKED_UP.format(n=len(self.lookups))
         if forest.calendar_parts:
             features += PARTED.format(n=len(forest.calendar_parts))
-        features = features if forest.absent or self.lookups or forest.calendar_parts else ""
+        if forest.crosses:
+            features += CROSSED.format(n=len(forest.crosses))
+        features = features if forest.absent or self.lookups or forest.calendar_parts or forest.crosses else ""
         body = {"n_outputs": forest.n_outputs, "n_trees": len(forest.trees), "add": add, "x": "features" if features else "x"}
         if linear is not None:
             features += READ_INPUTS.format(n=linear.n_inputs, x=body["x"])

@@ -111,6 +111,22 @@ static double part_of(const CalendarPart *own, double moment) {
 CALENDAR_PARTS = ["year", "quarter", "month", "week", "day", "dayofyear", "weekday", "hour", "minute", "second"]  # the numbers of the cases
 PARTED = "  for (i = 0; i < {n}; ++i) features[parts[i].feature] = part_of(parts + i, features[parts[i].column]);\n"
 
+CROSS = """
+/* Features of two columns: their difference, their product, or a number minus its mean by category. */
+typedef struct {
+  int feature, first, second, operation, n_means;
+  const double *means; /* of a missing category, and of each level */
+} Cross;
+
+static double cross_of(const Cross *own, const double *features, const double *x) {
+  const double first = features[own->first], code = x[own->second];
+  if (own->operation == 0) return first - features[own->second];
+  if (own->operation == 1) return first * features[own->second];
+  return first - own->means[code >= 0 && code < own->n_means - 1 ? (int)code + 1 : 0];
+}
+"""
+CROSSED = "  for (i = 0; i < {n}; ++i) features[crosses[i].feature] = cross_of(crosses + i, features, x);\n"
+
 RAW = """
 void {name}_raw(const double *x, double *out) {{
   int i, k;

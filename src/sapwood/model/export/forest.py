@@ -10,6 +10,7 @@ import numpy as np
 
 from sapwood.data.binning import NUMBER
 from sapwood.encoding.calendar import CalendarPart
+from sapwood.encoding.cross import Cross
 from sapwood.runtime.caching import cached_property
 from sapwood.trees.column_tree import ColumnTree
 from sapwood.trees.tree import Tree
@@ -53,13 +54,18 @@ class Forest:
         """Features used by trees that are calendar parts of datetimes."""
         return {f: part for f, part in sorted(self.model.encoding.parts.items()) if f in self._used}
 
+    @property
+    def crosses(self) -> dict[int, Cross]:
+        """Features used by trees that are computed from two columns."""
+        return {f: cross for f, cross in sorted(self.model.encoding.crosses.items()) if f in self._used}
+
     @cached_property
     def column_trees(self) -> list[ColumnTree]:
-        """Trees that split on columns instead of features. There must be no combinations and no calendar parts.
+        """Trees that split on columns instead of features. There must be no combinations, calendar parts and cross features.
 
         A threshold on an encoded category (target mean or count) becomes a set of levels.
         """
-        assert not self.combinations and not self.calendar_parts
+        assert not self.combinations and not self.calendar_parts and not self.crosses
         return [self._by_columns(tree) for tree in self.trees]
 
     @cached_property

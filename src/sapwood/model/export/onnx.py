@@ -9,6 +9,7 @@ import numpy as np
 
 from sapwood.data.binning import NUMBER
 from sapwood.data.columns import Kind
+from sapwood.encoding.cross import CENTERED, PRODUCT, Cross
 from sapwood.encoding.lookup import Lookup
 from sapwood.model.export.base import Exporter
 from sapwood.model.export.forest import Forest
@@ -34,7 +35,7 @@ class Onnx(Exporter):
     """
 
     name = "onnx"
-    supports_absent = supports_calendar = True
+    supports_absent = supports_calendar = supports_crosses = True
 
     def __init__(self, forest: Forest, classes: Sequence[Any] | None = None, raw: bool = False) -> None:
         super().__init__(forest, classes)
@@ -123,7 +124,9 @@ class Onnx(Exporter):
                 if own.column not in clocks:
                     clocks[own.column] = Clock(self, columns[own.column], self.utc_offset(own.column))
                 features.append(clocks[own.column].part(own.part))
-            else:  # a calendar part that no tree uses may have any value
+            elif f in self.forest.crosses:
+                features.append(self._cross(self.forest.crosses[f], columns))
+            else:  # a feature that no tree uses may have any value
                 features.append(columns[encoding.columns_of(f)[0]])
         return self.operate("Concat", features, axis=1)
 
@@ -141,6 +144,14 @@ class Onnx(Exporter):
                 code = self.operate("Add", [self.operate("Mul", [key, self.constant(np.array([n_levels + 1]))]), code])
             key = code
         return self._encode(key, lookup.keys, lookup.values, lookup.other)
+
+    def _cross(self, cross: Cross, columns: list[str]) -> str:
+        """Return the (n_rows, 1) value of a feature of two columns."""
+        first, second = (columns[column] for column in cross.columns)
+        if cross.operation == CENTERED:
+            means = np.array(cross.means)
+            second = self._encode(second, self._levels(cross.columns[1]), means[1:], means[0])
+        return self.operate("Mul" if cross.operation == PRODUCT else "Sub", [first, second])
 
     def _levels(self, column: int) -> np.ndarray:
         """Return the levels of a categorical column as they appear in the input."""

@@ -31,7 +31,7 @@ def learning_section(context: Context) -> Section:
     if best < total:
         text += f" Early stopping chose the first {plural(best, 'round')}, which prediction uses."
     if n_models > 1:
-        text += f" It is the mean of {n_models} models, each trained on other rows; the curves are mean scores of their rounds."
+        text += f" It is the mean of {n_models} models, each with other held-out rows; the curves are mean scores of their rounds."
     body = chart("learning", "Score after each round") if curves else note("No scores were recorded during training.")
     return Section("learning", "Learning curves", join([element("p", text), body]), {"curves": curves, "best": best, "total": total})
 
@@ -55,8 +55,8 @@ def curves_data(scores: Mapping[str, Mapping[str, Any]], first: int = 1) -> list
 def _n_averaged(estimator: Any) -> int:
     """Return the number of models that were averaged. Their rounds follow one another: the first rounds are those of one model."""
     chosen = getattr(estimator, "resolved_params_", None) or {}
-    folds = chosen.get("validation_folds", getattr(estimator, "validation_folds", None))
-    return folds if isinstance(folds, int) else 1
+    given = [chosen.get(name, getattr(estimator, name, None)) for name in ("validation_folds", "n_models")]
+    return max((n for n in given if isinstance(n, int)), default=1)
 
 
 def _staged(context: Context) -> dict[str, Any] | None:
