@@ -22,6 +22,26 @@ inline f64x4 load4(const double* p) {
 
 inline void store4(double* p, f64x4 v) { std::memcpy(p, &v, sizeof v); }
 
+// Four of the eight lanes of two vectors.
+template <int a, int b, int c, int d>
+inline u64x4 shuffle(u64x4 x, u64x4 y) {
+#if defined(__clang__) || __GNUC__ >= 12
+  return __builtin_shufflevector(x, y, a, b, c, d);
+#else
+  return __builtin_shuffle(x, y, u64x4{a, b, c, d});
+#endif
+}
+
+// Whether a lane of a mask is true.
+inline bool any(i64x4 mask) {
+#ifdef __AVX__
+  typedef long long register4 __attribute__((vector_size(32)));
+  return !__builtin_ia32_ptestz256((register4)mask, (register4)mask);
+#else
+  return mask[0] | mask[1] | mask[2] | mask[3];
+#endif
+}
+
 inline f64x4 select(i64x4 mask, f64x4 yes, f64x4 no) { return (f64x4)((mask & (i64x4)yes) | (~mask & (i64x4)no)); }
 inline f64x4 max4(f64x4 a, f64x4 b) { return select(a > b, a, b); }
 inline f64x4 min4(f64x4 a, f64x4 b) { return select(a < b, a, b); }

@@ -12,7 +12,12 @@ class SplitSearch::UnitSearch {
  public:
   // allowed, first, local: see find_splits
   UnitSearch(const SplitSearch& search, const uint8_t* allowed, int first, const RowPartition* local)
-      : search_(search), layout_(*search.layout_), allowed_(allowed), first_(first), local_(local) {}
+      : search_(search),
+        layout_(*search.layout_),
+        allowed_(allowed),
+        first_(first),
+        local_(local),
+        plain_(search.nodes_.compares_gains()) {}
 
   // Keeps the best split of a node on the features of a unit if it is better than `top`; `last` is the end of the units that follow.
   void unit(int node, int unit, int last, Split& top) {
@@ -25,7 +30,8 @@ class SplitSearch::UnitSearch {
     for (const uint32_t* f = first; f < end; ++f) {
       if (!may(*f)) continue;
       const Bins bins = search_.bins_of(*f);
-      const SearchContext context = search_.nodes_.context(node, *f);
+      SearchContext context = search_.nodes_.context(node, *f);
+      if (plain_) context.to_beat = top.gain;
       Split split;
       if (by_rows) {
         scan_few(cells_, bins.storage.column == kRowList ? 0 : bins.storage.first, bins, search_.format_, context, split);
@@ -88,6 +94,7 @@ class SplitSearch::UnitSearch {
   const uint8_t* allowed_;
   int first_;
   const RowPartition* local_;
+  bool plain_;  // features are compared by their gains
   FewCells cells_;
   FewRows rows_;
   int node_ = -1, group_ = -1;          // of the rows

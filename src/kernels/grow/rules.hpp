@@ -81,6 +81,13 @@ struct SearchContext {
   int monotonic = 0;    // of the feature
   uint32_t random = 0;  // of node and feature
   Kind kind = Kind::kNumber;
+  double to_beat = -1;  // a gain: splits that gain less are of no interest
+
+  // A score of both children that a split of interest exceeds: a bound that spares most thresholds a division.
+  //   parent  the node's score
+  //   floor   the least gain of a split
+  double least_score(double parent, double floor) const { return (parent + (to_beat > floor ? to_beat : floor)) * kBelow; }
+  static constexpr double kBelow = 1 - 1e-9;  // times a score: less by more than rounding
 };
 
 // The value of a leaf with these sums (real units).

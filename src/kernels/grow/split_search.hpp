@@ -87,7 +87,7 @@ class SplitSearch {
   // Whether binary features can be searched together.
   bool searches_binary(const uint8_t* allowed) const {
     const TreeConstraints& c = nodes_.constraints();
-    return !allowed && !c.shape_values() && c.weights.empty() && c.score_noise == 0;
+    return !allowed && !c.shape_values() && nodes_.compares_gains();
   }
   // Sums of a histogram's first column.
   Sums sum_column(const int64_t* cells) const;

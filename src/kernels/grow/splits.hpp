@@ -8,11 +8,11 @@
 #include "core/fixed.hpp"
 #include "core/simd.hpp"
 #include "grow/rules.hpp"
+#include "grow/thresholds.hpp"
 
 namespace sapwood {
 
-inline constexpr double kRelativeGain = 1e-12;  // gain below this fraction of the children's score is rounding
-inline constexpr int kFewRows = 128;            // a node of at most so many rows is small: most of its bins are empty
+inline constexpr int kFewRows = 128;  // a node of at most so many rows is small: most of its bins are empty
 
 // The sums of the rows that go left, for each candidate threshold of a feature in ascending order (of its levels: for each candidate set).
 struct Candidates {
@@ -21,8 +21,6 @@ struct Candidates {
   int32_t bin[260];
 };
 
-// Whole numbers below 2^51 as doubles. Unsigned, since lanes that nobody looks at may hold anything.
-inline f64x4 to_double(i64x4 v) { return (f64x4)((u64x4)v + (u64x4)splat(kRound)) - kRound; }
 inline f64x4 to_double(const int64_t* p) {
   i64x4 v;
   std::memcpy(&v, p, sizeof v);
@@ -247,33 +245,44 @@ inline void restore_default(const int64_t* cells, const Bins& bins, const int64_
   std::memcpy(out + (before + 1) * kWords, cells + before * kWords, size_t(n_stored - before) * kWords * sizeof *out);
 }
 
+// The cells of a feature's bins in the order of bins.
+//   cells     of the feature's stored bins                  IN
+//   restored  memory for them, if there is a default bin
+inline const int64_t* ordered_cells(const int64_t* cells, const Bins& bins, const HistogramFormat& format, const Sums& node,
+                                    int64_t* restored) {
+  if (bins.storage.default_bin == kNoDefault) return cells;
+  if (format.gradients == GradientFormat::kSingle) {
+    const int64_t whole = (node.g << format.count_bits) + node.count;
+    restore_default<1>(cells, bins, &whole, restored);
+  } else {
+    const int64_t whole[2] = {node.g, (node.h << format.count_bits) + node.count};
+    restore_default<2>(cells, bins, whole, restored);
+  }
+  return restored;
+}
+
+// The sums of a cell.
+inline Sums cell_sums(const int64_t* cells, int i, const HistogramFormat& format) {
+  const int words = format.words();
+  const int64_t last = cells[words * i + words - 1], count = last & format.count_mask(), rest = last >> format.count_bits;
+  return words == 1 ? Sums{rest, count, count} : Sums{cells[2 * i], rest, count};
+}
+
 // Cumulative sums of a feature's bins; returns the sums of the missing bin.
 //   cells  of the feature's stored bins   IN
 inline Sums sum_bins(const int64_t* cells, const Bins& bins, const HistogramFormat& format, const Sums& node, Candidates& c) {
   int64_t restored[2 * 257];
-  const int n = bins.n;
+  cells = ordered_cells(cells, bins, format, node, restored);
+  const int n = bins.n, bits = format.count_bits;
   const int64_t mask = format.count_mask();
-  const int bits = format.count_bits;
-  Sums missing;
   if (format.gradients == GradientFormat::kSingle) {
-    if (bins.storage.default_bin != kNoDefault) {
-      const int64_t whole = (node.g << bits) + node.count;
-      restore_default<1>(cells, bins, &whole, restored);
-      cells = restored;
-    }
     int64_t sum = 0;
     for (int b = 0; b < n; ++b) {
       sum += cells[b];
       c.g[b] = sum >> bits;
       c.h[b] = c.count[b] = sum & mask;
     }
-    if (bins.missing) missing = {cells[n] >> bits, cells[n] & mask, cells[n] & mask};
   } else {
-    if (bins.storage.default_bin != kNoDefault) {
-      const int64_t whole[2] = {node.g, (node.h << bits) + node.count};
-      restore_default<2>(cells, bins, whole, restored);
-      cells = restored;
-    }
     int64_t g = 0, word = 0;
     for (int b = 0; b < n; ++b) {
       g += cells[2 * b];
@@ -282,11 +291,10 @@ inline Sums sum_bins(const int64_t* cells, const Bins& bins, const HistogramForm
       c.h[b] = word >> bits;
       c.count[b] = word & mask;
     }
-    if (bins.missing) missing = {cells[2 * n], cells[2 * n + 1] >> bits, cells[2 * n + 1] & mask};
   }
   c.n = n;
   for (int b = 0; b < n; ++b) c.bin[b] = b;
-  return missing;
+  return bins.missing ? cell_sums(cells, n, format) : Sums{};
 }
 
 // The number of a node's rows that are not in a feature's default bin.
@@ -317,21 +325,30 @@ inline void scan_two(const Sums& first, const SearchContext& context, Split& bes
   best.left = first;
 }
 
+// Whether the split of a feature is a threshold, chosen by the gain of unconstrained leaf values.
+inline bool searches_thresholds(const SearchContext& context) {
+  return context.kind == Kind::kNumber && !context.constraints.shape_values() && !context.rules.extra;
+}
+
 // The best split of a node on one feature, from its histogram.
 inline void scan_bins(const int64_t* cells, const Bins& bins, const HistogramFormat& format, const SearchContext& context, Split& best) {
   // One side of any split has no row of the default bin.
   const int default_bin = bins.storage.default_bin;
   if (default_bin != kNoDefault && count_stored(cells, bins, format) < context.rules.min_count) return;
-  if (bins.n == 2 && !bins.missing && (default_bin == 0 || default_bin == 1) && context.kind == Kind::kNumber &&
-      !context.constraints.shape_values()) {
-    const bool single = format.gradients == GradientFormat::kSingle;
-    const int64_t word = cells[single ? 0 : 1], count = word & format.count_mask(), rest = word >> format.count_bits;
-    const Sums stored = single ? Sums{rest, count, count} : Sums{cells[0], rest, count};
-    const Sums& node = context.sums;
-    return scan_two(default_bin == 1 ? stored : Sums{node.g - stored.g, node.h - stored.h, node.count - stored.count}, context, best);
+  const Sums& node = context.sums;
+  if (searches_thresholds(context)) {
+    if (bins.n == 2 && !bins.missing && (default_bin == 0 || default_bin == 1)) {
+      const Sums stored = cell_sums(cells, 0, format);
+      return scan_two(default_bin == 1 ? stored : Sums{node.g - stored.g, node.h - stored.h, node.count - stored.count}, context, best);
+    }
+    int64_t restored[2 * 257];
+    const int64_t* ordered = ordered_cells(cells, bins, format, node, restored);
+    const Sums missing = bins.missing ? cell_sums(ordered, bins.n, format) : Sums{};
+    return format.words() == 1 ? choose_threshold<SingleSums>(ordered, bins.n, format.count_bits, missing, context, best)
+                               : choose_threshold<PairSums>(ordered, bins.n, format.count_bits, missing, context, best);
   }
   Candidates c;
-  const Sums missing = sum_bins(cells, bins, format, context.sums, c);
+  const Sums missing = sum_bins(cells, bins, format, node, c);
   choose(c, missing, context, best);
 }
 
@@ -372,60 +389,97 @@ class FewCells {
   // Calls f(code, g, word) for the codes [first, end) that rows fell in.
   template <class F>
   void visit(int first, int end, F&& f) const {
-    for (int k = first >> 6; k < 4 && 64 * k < end; ++k) {
-      uint64_t left = occupied_[k];
-      if (first > 64 * k) left &= ~uint64_t(0) << (first - 64 * k);
-      if (end < 64 * k + 64) left &= ~(~uint64_t(0) << (end - 64 * k));
+    visit_words(first, end, [&](int k, uint64_t left) {
       for (; left; left &= left - 1) {
         const int code = 64 * k + __builtin_ctzll(left);
         f(code, sums_[code][0], sums_[code][1]);
       }
-    }
+    });
+  }
+
+  // The same, and clears them.
+  template <class F>
+  void take(int first, int end, F&& f) {
+    visit_words(first, end, [&](int k, uint64_t left) {
+      occupied_[k] &= ~left;
+      for (; left; left &= left - 1) {
+        const int code = 64 * k + __builtin_ctzll(left);
+        f(code, sums_[code][0], sums_[code][1]);
+        sums_[code][0] = sums_[code][1] = 0;
+      }
+    });
   }
 
   void clear() {
-    visit(0, 256, [this](int code, int64_t, int64_t) { sums_[code][0] = sums_[code][1] = 0; });
-    for (auto& bits : occupied_) bits = 0;
+    take(0, 256, [](int, int64_t, int64_t) {});
   }
 
  private:
+  template <class F>
+  void visit_words(int first, int end, F&& f) const {
+    for (int k = first >> 6; k < 4 && 64 * k < end; ++k) {
+      uint64_t left = occupied_[k];
+      if (first > 64 * k) left &= ~uint64_t(0) << (first - 64 * k);
+      if (end < 64 * k + 64) left &= ~(~uint64_t(0) << (end - 64 * k));
+      f(k, left);
+    }
+  }
+
   int64_t sums_[256][2] = {};
   uint64_t occupied_[4] = {};
 };
 
-// The same from the sums of a few rows: the candidates are the bins that have rows.
+// The same from the sums of a few rows, which are cleared: the candidates are the bins that have rows.
 //   first  the code of the feature's first stored bin
-inline void scan_few(const FewCells& cells, int first, const Bins& bins, const HistogramFormat& format, const SearchContext& context,
+inline void scan_few(FewCells& cells, int first, const Bins& bins, const HistogramFormat& format, const SearchContext& context,
                      Split& best) {
   const Sums& node = context.sums;
-  Candidates c;
   const int64_t mask = format.count_mask();
   const int bits = format.count_bits, default_bin = bins.storage.default_bin, end = first + bins.storage.n_stored;
   Sums missing;
   int64_t g = 0, word = 0;
-  auto take = [&](int bin, int64_t bin_g, int64_t bin_word) {
-    if (bins.missing && bin == bins.n) {
-      missing = {bin_g, bin_word >> bits, bin_word & mask};
-      return;
+  // Calls f(bin, g, word) with the cumulative sums of each bin that has rows.
+  auto sum = [&](auto&& f) {
+    auto add = [&](int bin, int64_t bin_g, int64_t bin_word) {
+      if (bins.missing && bin == bins.n) {
+        missing = {bin_g, bin_word >> bits, bin_word & mask};
+      } else {
+        f(bin, g += bin_g, word += bin_word);
+      }
+    };
+    if (default_bin == kNoDefault) {
+      cells.take(first, end, [&](int code, int64_t bin_g, int64_t bin_word) { add(code - first, bin_g, bin_word); });
+      return true;
     }
-    g += bin_g;
-    word += bin_word;
-    c.g[c.n] = g;
-    c.h[c.n] = word >> bits;
-    c.count[c.n] = word & mask;
-    c.bin[c.n++] = bin;
-  };
-  if (default_bin == kNoDefault) {
-    cells.visit(first, end, [&](int code, int64_t bin_g, int64_t bin_word) { take(code - first, bin_g, bin_word); });
-  } else {
     int64_t rest_g = node.g, rest_word = (node.h << bits) + node.count;
     cells.visit(first, end, [&](int, int64_t bin_g, int64_t bin_word) { rest_g -= bin_g, rest_word -= bin_word; });
-    if (node.count - (rest_word & mask) < context.rules.min_count) return;  // see scan_bins
-    cells.visit(first, first + default_bin, [&](int code, int64_t bin_g, int64_t bin_word) { take(code - first, bin_g, bin_word); });
-    if (rest_word & mask) take(default_bin, rest_g, rest_word);
-    cells.visit(first + default_bin, end, [&](int code, int64_t bin_g, int64_t bin_word) { take(code - first + 1, bin_g, bin_word); });
+    if (node.count - (rest_word & mask) < context.rules.min_count) return false;  // see scan_bins
+    cells.take(first, first + default_bin, [&](int code, int64_t bin_g, int64_t bin_word) { add(code - first, bin_g, bin_word); });
+    if (rest_word & mask) add(default_bin, rest_g, rest_word);
+    cells.take(first + default_bin, end, [&](int code, int64_t bin_g, int64_t bin_word) { add(code - first + 1, bin_g, bin_word); });
+    return true;
+  };
+  if (!searches_thresholds(context)) {
+    Candidates c;
+    const bool any = sum([&](int bin, int64_t left_g, int64_t left_word) {
+      c.g[c.n] = left_g, c.h[c.n] = left_word >> bits, c.count[c.n] = left_word & mask, c.bin[c.n++] = bin;
+    });
+    if (any) choose(c, missing, context, best);
+    return;
   }
-  choose(c, missing, context, best);
+  int n = 0, bin_of[260];
+  int64_t sums[2 * 264];
+  const bool any = sum([&](int bin, int64_t left_g, int64_t left_word) {
+    PairSums::write(sums, n, left_g, left_word);
+    bin_of[n++] = bin;
+  });
+  if (!any) return;
+  for (int i = n; i % 4; ++i) PairSums::write(sums, i, g, word);
+  const ThresholdSearch search(context, missing);
+  PairSums left(bits);
+  bool found = search.choose(left, n, [&](int b) { left.read(sums + 2 * b, {}); }, sums, false, best);
+  found |= search.choose_missing_left(left, n, sums, best);
+  if (found) best.bin = bin_of[best.bin];
 }
 
 // The other child: parent - child, in storage of the parent.

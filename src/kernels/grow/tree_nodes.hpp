@@ -30,6 +30,8 @@ class TreeNodes {
 
   bool can_split(const Node& node) const { return node.sums.count >= 2 * rules_.min_count && (max_depth_ <= 0 || node.depth < max_depth_); }
   SearchContext context(int node, uint32_t feature) const;
+  // Whether features are compared by their gains alone.
+  bool compares_gains() const { return constraints_.weights.empty() && constraints_.score_noise == 0; }
   // Makes a feature's best split of a node the best of all if it is better than `top`.
   void compare(Split& split, int node, Split& top) const;
   // Makes room for the children of n nodes; returns the first of the new nodes.
